@@ -1,0 +1,23 @@
+set positional-arguments
+
+export PATH := justfile_directory() / ".venv/bin:" + env("PATH")
+
+# Everything except the slow tests
+check:
+    ./scripts/test -m "not torture" -q
+
+# Repair what can be repaired by program
+fix: _tools
+    ruff format
+    ruff check --fix
+
+# Everything; arguments go to pytest
+test *arguments:
+    ./scripts/test "$@"
+
+# Pin the requirements anew; --upgrade takes the newest versions
+lock *arguments:
+    ./scripts/lock "$@"
+
+_tools:
+    @./scripts/venv dev

@@ -1,0 +1,45 @@
+"""The composition root: the only file that names concrete classes together."""
+
+import secrets
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from segue import config
+from segue.config import Settings
+from segue.core.errors import SchemaTooOld
+from segue.core.ids import session_id
+from segue.sessions.opening import Rules
+from segue.storage.sqlite import SqliteEngine
+from segue.storage.store import SqlStore
+
+
+def settings() -> Settings:
+    """The settings of this machine and user."""
+    return config.from_environment()
+
+
+def open_store(path: str | Path | None = None, *, read_only: bool = False) -> SqlStore:
+    """The store at a path, or the one of the home folder."""
+    return SqlStore(SqliteEngine(Path(path or config.from_environment().database_path), read_only=read_only))
+
+
+def open_for_reading() -> SqlStore:
+    """The store of the home folder for a command that only looks; made or brought up to date first if need be."""
+    path = settings().database_path
+    if not path.exists():
+        return open_store(path)
+    try:
+        return open_store(path, read_only=True)
+    except SchemaTooOld:
+        return open_store(path)
+
+
+def lane_rules(chosen: Settings) -> Rules:
+    """The settings that decide which session a message belongs to."""
+    freshness = timedelta(seconds=chosen.agent.auto_continue_freshness)
+    return Rules(chosen.key_rules, chosen.reset_policies, freshness)
+
+
+def new_session_id() -> str:
+    """An id nobody has yet."""
+    return session_id(datetime.now().astimezone(), secrets.token_hex(4))

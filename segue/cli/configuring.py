@@ -1,0 +1,67 @@
+"""`segue config` and `segue init`."""
+
+import os
+
+import click
+
+from segue import app
+from segue import config as configuration
+from segue.cli.output import note, say, show_json
+from segue.cli.sessions import AS_JSON
+
+
+@click.group()
+def config() -> None:
+    """Show and check the settings."""
+
+
+@config.command()
+@AS_JSON
+def show(as_json: bool) -> None:
+    """Print the settings in force, defaults included."""
+    values = configuration.shown(app.settings())
+    if as_json:
+        show_json(values)
+        return
+    for line in _flat(values):
+        say(line)
+
+
+@config.command()
+def path() -> None:
+    """Print where the configuration file is, or would be."""
+    say(str(app.settings().config_path))
+
+
+@config.command()
+def check() -> None:
+    """Say whether the configuration can be read, and which other names it uses."""
+    settings = app.settings()
+    for sentence in configuration.notes_from_environment():
+        note(sentence)
+    found = settings.config_path if settings.config_path.exists() else "No configuration file: the defaults"
+    say(f"{found} {'is in order' if settings.config_path.exists() else 'are in force'}.")
+
+
+@click.command()
+def init() -> None:
+    """Make the home folder, a commented config.yaml and the database. What is there already is left alone."""
+    settings = app.settings()
+    app.open_store().close()
+    target = settings.config_path
+    try:
+        descriptor = os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
+    except FileExistsError:
+        say(f"{target} is there already and was left alone.")
+    else:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(configuration.template())
+        say(f"Wrote {target}; every setting in it is a comment until you change it.")
+    say(f"Conversations are kept in {settings.database_path}.")
+    say("Next: `segue sessions list`, `segue status`, or `from segue import SessionDB` in your own program.")
+
+
+def _flat(values: object, prefix: str = "") -> list[str]:
+    if not isinstance(values, dict) or not values:
+        return [f"{prefix}: {values!r}" if isinstance(values, str) else f"{prefix}: {values}"]
+    return [line for name, value in values.items() for line in _flat(value, f"{prefix}.{name}" if prefix else name)]

@@ -1,0 +1,37 @@
+"""A group of commands whose modules are imported only when one of them runs."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+import click
+
+Place = tuple[str, str, str]
+"""Module, attribute, and the one line of help that a listing shows without importing it."""
+
+
+class LazyGroup(click.Group):
+    def __init__(self, *args: Any, commands_in: Mapping[str, Place], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._places = commands_in
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*self._places, *super().list_commands(ctx)})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self._places:
+            return super().get_command(ctx, cmd_name)
+        module, attribute, _ = self._places[cmd_name]
+        command = getattr(import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self._help(ctx, name)) for name in self.list_commands(ctx)])
+
+    def _help(self, ctx: click.Context, name: str) -> str:
+        if name in self._places:
+            return self._places[name][2]
+        command = super().get_command(ctx, name)
+        return command.get_short_help_str(100) if command else ""

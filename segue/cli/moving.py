@@ -1,0 +1,154 @@
+"""`segue sessions export` and `segue sessions import`: complete, once, and never half."""
+
+import os
+import secrets
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+from segue import app
+from segue.cli.output import note, progress, say, show_json
+from segue.cli.removing import DRY_RUN
+from segue.cli.sessions import AS_JSON
+from segue.core.errors import Invalid
+from segue.core.portable import from_json
+from segue.core.scope import OWNER_AT_CONSOLE
+from segue.core.text import count
+from segue.ports.store import Filter, Store, Transaction
+from segue.sessions import exporting, finding, importing, listing
+from segue.sessions.importing import Imported, OnConflict, Outcome
+
+_LONGEST_LINE = 1 << 30
+_EVERY = Filter(archived=None, tips_only=False)
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--source", multiple=True, help="Only this platform (may be repeated).")
+@click.option("--session-id", multiple=True, metavar="ID", help="Only this session (may be repeated).")
+def export(file: Path, source: tuple[str, ...], session_id: tuple[str, ...]) -> None:
+    """Write conversations to FILE as JSON lines, one session a line; "-" is stdout."""
+    with app.open_for_reading() as store:
+        ids = [store.read(OWNER_AT_CONSOLE, finding.get_id, wanted) for wanted in session_id]
+        length = len(ids) or store.read(OWNER_AT_CONSOLE, listing.count_sessions, _EVERY._replace(sources=source))
+        with _opened(file) as target, progress("Exporting", length) as advance:
+            written = store.read(OWNER_AT_CONSOLE, exporting.export_lines, _writer(target), source, ids, advance)
+    if str(file) != "-":
+        note(f"{count(written, 'session')} written to {file}.")
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path, allow_dash=True, exists=True, dir_okay=False))
+@click.option(
+    "--on-conflict",
+    type=click.Choice([policy.value for policy in OnConflict]),
+    default=OnConflict.SKIP.value,
+    show_default=True,
+    help="What to do with a session that is here with other content.",
+)
+@DRY_RUN
+@AS_JSON
+def import_(file: Path, on_conflict: str, dry_run: bool, as_json: bool) -> None:
+    """Take conversations in from FILE, as `export` wrote it. Doing it twice changes nothing."""
+    done: list[Imported] = []
+    errors: list[str] = []
+    with app.open_store() as store, _lines(file) as lines:
+        for number, line in lines:
+            try:
+                done.append(_import(store, line, OnConflict(on_conflict), dry_run))
+            except Invalid as error:
+                errors.append(f"Line {number} was left out: {error}.")
+    if as_json:
+        show_json({"sessions": [one._asdict() for one in done], "errors": errors, "dry_run": dry_run})
+    else:
+        _report(done, errors, dry_run)
+    if errors:
+        sys.exit(1)
+
+
+class _Undo(Exception):
+    """Carries the result of a dry run out of a transaction that must not stay."""
+
+    def __init__(self, result: Imported) -> None:
+        self.result = result
+
+
+def _import(store: Store, line: bytes, policy: OnConflict, dry_run: bool) -> Imported:
+    portable = from_json(line)
+
+    def work(tx: Transaction) -> Imported:
+        result = importing.import_session(
+            tx, portable, on_conflict=policy, copy_id=app.new_session_id(), now=time.time()
+        )
+        if dry_run:
+            raise _Undo(result)
+        return result
+
+    try:
+        return store.write(OWNER_AT_CONSOLE, work)
+    except _Undo as undo:
+        return undo.result
+
+
+def _report(done: list[Imported], errors: list[str], dry_run: bool) -> None:
+    for one in done:
+        for sentence in one.notes:
+            note(f"{one.session_id}: {sentence}.")
+    for sentence in errors:
+        note(sentence)
+    outcomes = Counter(one.outcome for one in done)
+    counted = ", ".join(f"{outcomes[outcome]:,} {outcome}" for outcome in Outcome if outcomes[outcome])
+    left_out = f", {len(errors):,} left out" if errors else ""
+    say(f"{'Would be: ' if dry_run else ''}{counted or 'nothing to import'}{left_out}.")
+
+
+@contextmanager
+def _lines(file: Path) -> Iterator[Iterator[tuple[int, bytes]]]:
+    """The lines that say something, with their numbers; one that no session could fill is not read into memory."""
+    if str(file) == "-":
+        yield _numbered(sys.stdin.buffer, lambda _steps: None)
+        return
+    with file.open("rb") as stream, progress("Importing", file.stat().st_size) as advance:
+        yield _numbered(stream, advance)
+
+
+def _numbered(stream: BinaryIO, advance: Callable[[int], None]) -> Iterator[tuple[int, bytes]]:
+    number = 0
+    while line := stream.readline(_LONGEST_LINE):
+        number += 1
+        length = len(line)
+        while not line.endswith(b"\n") and length >= _LONGEST_LINE and (rest := stream.readline(_LONGEST_LINE)):
+            line, length = b"[]" + rest[-1:], length + len(rest)  # too long to be a session: reported as no object
+        advance(length)
+        if line.strip():
+            yield number, line
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[BinaryIO]:
+    """A file that appears only when it is complete, readable by its owner alone; or stdout."""
+    if str(file) == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    part = file.with_name(f".{file.name}.{secrets.token_hex(4)}.part")
+    try:
+        with os.fdopen(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600), "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        part.replace(file)
+    except OSError as error:
+        raise Invalid(f"{file} could not be written: {error.strerror}.") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _writer(target: BinaryIO) -> Callable[[str], object]:
+    return lambda piece: target.write(piece.encode())

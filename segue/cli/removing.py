@@ -1,0 +1,155 @@
+"""`segue sessions delete` and `segue sessions trash`: preview, ask, then act; and the way back."""
+
+import time
+from typing import NamedTuple
+
+import click
+
+from segue import app
+from segue.cli.output import Column, confirm, note, say, show_json, table
+from segue.cli.render import trash_cells
+from segue.cli.sessions import AS_JSON
+from segue.core.errors import SessionNotFound
+from segue.core.moments import ago
+from segue.core.scope import OWNER_AT_CONSOLE
+from segue.core.text import count
+from segue.ports.store import Transaction, TrashEntry
+from segue.sessions import discarding, finding
+
+YES = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+DRY_RUN = click.option("--dry-run", is_flag=True, help="Only say what would happen.")
+_DAY = 86400.0
+
+
+class Doomed(NamedTuple):
+    """A conversation as the preview shows it."""
+
+    id: str
+    name: str
+    parts: int
+    messages: int
+    last_at: float
+
+
+@click.command()
+@click.argument("wanted", nargs=-1, required=True, metavar="ID or TITLE…")
+@click.option("--purge", is_flag=True, help="Remove every copy at once, for good, also from the trash.")
+@YES
+@DRY_RUN
+def delete(wanted: tuple[str, ...], purge: bool, yes: bool, dry_run: bool) -> None:
+    """Move conversations into the trash, each with all its parts. `trash restore` brings them back."""
+    with app.open_store() as store:
+        doomed = store.read(OWNER_AT_CONSOLE, _doomed, wanted, purge)
+        say("For good, with every copy:" if purge else "Into the trash:", bold=True)
+        _preview(doomed)
+        if dry_run:
+            return
+        confirm("Remove them for good?" if purge else "Go ahead?", yes=yes)
+        for conversation in doomed:
+            if purge:
+                store.write(OWNER_AT_CONSOLE, discarding.purge_conversation, conversation.id)
+            else:
+                store.write(OWNER_AT_CONSOLE, discarding.discard_conversation, conversation.id, time.time())
+        if purge:
+            store.compact()
+            say(f"{count(len(doomed), 'conversation')} removed; no copy is left in the database.")
+        else:
+            kept = app.settings().retention.trash_days
+            say(f"{count(len(doomed), 'conversation')} moved to the trash for {count(kept, 'day')}.")
+
+
+@click.group()
+def trash() -> None:
+    """What was deleted, until it is gone."""
+
+
+@trash.command("list")
+@AS_JSON
+def list_(as_json: bool) -> None:
+    """Show what is in the trash."""
+    with app.open_for_reading() as store:
+        entries = store.read(OWNER_AT_CONSOLE, lambda tx: tx.trash.listed())
+    if as_json:
+        show_json([entry._asdict() for entry in entries])
+    elif entries:
+        _table(entries)
+    else:
+        note("The trash is empty.")
+
+
+@trash.command()
+@click.argument("wanted", metavar="ID")
+def restore(wanted: str) -> None:
+    """Bring a conversation back from the trash as it was."""
+    with app.open_store() as store:
+        restored = store.write(OWNER_AT_CONSOLE, discarding.restore_conversation, wanted)
+    for sentence in restored.notes:
+        note(sentence)
+    say(f"Restored {', '.join(restored.session_ids)}.")
+
+
+@trash.command()
+@click.option("--older-than", type=float, metavar="DAYS", help="Only what has been there for longer.")
+@YES
+@DRY_RUN
+def empty(older_than: float | None, yes: bool, dry_run: bool) -> None:
+    """Remove what is in the trash for good."""
+    before = None if older_than is None else time.time() - older_than * _DAY
+    with app.open_store() as store:
+        entries = store.read(OWNER_AT_CONSOLE, discarding.trash_before, before)
+        if not entries:
+            note("There is nothing to remove.")
+            return
+        _table(entries)
+        if dry_run:
+            return
+        confirm(f"Remove {count(len(entries), 'session')} for good?", yes=yes)
+        gone = store.write(OWNER_AT_CONSOLE, discarding.empty_trash, before)
+        store.compact()
+    say(f"{count(len(gone), 'session')} removed.")
+
+
+def _doomed(tx: Transaction, wanted: tuple[str, ...], purge: bool) -> list[Doomed]:
+    """What each name means; for a purge, also what is in the trash already."""
+    return [_in_trash(tx, name) if purge and _is_trashed(tx, name) else _at_hand(tx, name) for name in wanted]
+
+
+def _at_hand(tx: Transaction, name: str) -> Doomed:
+    tip = finding.get_session(tx, finding.find_tip(tx, finding.get_id(tx, name)))
+    parts = [finding.get_session(tx, part) for part in finding.find_conversation(tx, tip.id)]
+    title = tip.title or tip.first_line
+    return Doomed(tip.id, title, len(parts), sum(part.message_count for part in parts), tip.last_active_at)
+
+
+def _in_trash(tx: Transaction, name: str) -> Doomed:
+    entries = discarding.find_trashed(tx, name)
+    first = entries[0]
+    messages = sum(entry.message_count for entry in entries)
+    return Doomed(first.session_id, first.title or first.first_line, len(entries), messages, first.trashed_at)
+
+
+def _is_trashed(tx: Transaction, name: str) -> bool:
+    try:
+        finding.get_id(tx, name)
+    except SessionNotFound:
+        return True
+    return False
+
+
+def _preview(doomed: list[Doomed]) -> None:
+    now = time.time()
+    columns = [
+        Column("Title or beginning", 1),
+        Column("Parts"),
+        Column("Messages"),
+        Column("Last Active"),
+        Column("ID"),
+    ]
+    rows = [[one.name or "—", str(one.parts), str(one.messages), ago(one.last_at, now), one.id] for one in doomed]
+    table(columns, rows)
+
+
+def _table(entries: list[TrashEntry]) -> None:
+    now = time.time()
+    columns = [Column("Title or beginning", 1), Column("Messages"), Column("Deleted"), Column("ID")]
+    table(columns, [trash_cells(entry, now) for entry in entries])

@@ -1,0 +1,93 @@
+"""Conversations as text: cells of tables, and transcripts line by line. Nothing here prints."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from segue.cli.output import style
+from segue.core.messages import SUMMARY_SEQ, Message
+from segue.core.moments import ago
+from segue.core.sessions import Listed, Session, standing
+from segue.core.text import count, one_line, printable, shorten
+from segue.ports.store import ResetRow, TrashEntry
+
+_PREVIEW = 60
+_TOOL_OUTPUT_LINES = 12
+
+
+def session_cells(session: Listed, now: float) -> dict[str, str]:
+    """One row of a list, by column."""
+    return {
+        "Title": session.title or "—",
+        "Preview": shorten(one_line(session.first_line), _PREVIEW),
+        "Last Active": ago(session.last_active_at, now),
+        "Src": session.source,
+        "ID": session.id,
+    }
+
+
+def trash_cells(entry: TrashEntry, now: float) -> list[str]:
+    name = entry.title or shorten(one_line(entry.first_line), _PREVIEW) or "—"
+    return [name, str(entry.message_count), ago(entry.trashed_at, now), entry.session_id]
+
+
+def transcript(
+    parts: Sequence[tuple[Session, list[Message], ResetRow | None]], *, around: int | None = None
+) -> Iterator[str]:
+    """A conversation as lines: a heading, then each part, with a rule where one ends and the next begins."""
+    last, _, _ = parts[-1]
+    yield style(one_line(last.title or last.first_line or last.id), bold=True)
+    messages = count(sum(session.message_count for session, _, _ in parts), "message")
+    yield style(
+        one_line(f"{last.id} · {last.source} · {_when(last.started_at)} · {messages} · {standing(last)}"), dim=True
+    )
+    for number, (session, rows, reset) in enumerate(parts):
+        if number:
+            yield _rule(f"compressed, and continued as {session.id}")
+        if reset is not None:
+            yield _rule(
+                f"new session after {reset.reason} at {_when(reset.at.timestamp())}; before it: {reset.from_session}"
+            )
+        for message in rows:
+            yield ""
+            yield from _message(message, marked=message.seq == around)
+
+
+def _message(message: Message, *, marked: bool) -> Iterator[str]:
+    yield _heading(message, marked=marked)
+    text = printable(message.content or "").rstrip()
+    if message.role == "tool":
+        text = _beginning(text)
+    if text:
+        yield text if message.role in ("user", "assistant") else style(text, dim=True)
+    for call in message.calls:
+        function = call.get("function", {})
+        yield style(one_line(f"→ {function.get('name', '?')} {function.get('arguments', '')}"), fg="cyan")
+
+
+def _heading(message: Message, *, marked: bool) -> str:
+    who, colour = {
+        "user": (f"● {message.author or 'You'}", "yellow"),
+        "assistant": ("◆ Assistant", "green"),
+        "tool": (f"⚙ {message.tool_name or 'tool'}", "cyan"),
+        "system": ("■ System", "magenta"),
+    }[message.role]
+    if message.seq == SUMMARY_SEQ:
+        who = "■ Summary of what came before"
+    state = "" if message.is_live else f" · {message.state}"
+    arrow = "▶ " if marked else ""
+    rest = f"  #{message.seq} · {_when(message.timestamp)}{state}"
+    return style(arrow + one_line(who), bold=True, fg=colour) + style(one_line(rest).rjust(len(rest)), dim=True)
+
+
+def _beginning(text: str) -> str:
+    lines = text.split("\n")
+    hidden = len(lines) - _TOOL_OUTPUT_LINES
+    return text if hidden <= 0 else "\n".join(lines[:_TOOL_OUTPUT_LINES]) + f"\n… {count(hidden, 'more line')}"
+
+
+def _rule(text: str) -> str:
+    return "\n" + style(one_line(f"── {text} ──"), dim=True)
+
+
+def _when(moment: float) -> str:
+    return datetime.fromtimestamp(moment).astimezone().strftime("%Y-%m-%d %H:%M")

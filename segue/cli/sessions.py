@@ -1,0 +1,169 @@
+"""`segue sessions`: list, show, rename, stats. What moves and removes sessions is in files of its own."""
+
+import sys
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import click
+
+from segue import app
+from segue.cli.lazy import LazyGroup
+from segue.cli.output import Column, note, pages, say, show_json, table
+from segue.cli.render import session_cells, transcript
+from segue.core.errors import Invalid
+from segue.core.messages import Message
+from segue.core.scope import OWNER_AT_CONSOLE
+from segue.core.sessions import Kind, Session
+from segue.core.text import count, printable
+from segue.ports.store import Filter, ResetRow, Transaction
+from segue.sessions import exporting, finding, listing, titling
+
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print data for programs.")
+_AROUND = 5
+
+
+@click.group(
+    cls=LazyGroup,
+    commands_in={
+        "delete": ("segue.cli.removing", "delete", "Move conversations into the trash, or remove every trace."),
+        "trash": ("segue.cli.removing", "trash", "List, restore or empty the trash."),
+        "export": ("segue.cli.moving", "export", "Write conversations to a file, complete."),
+        "import": ("segue.cli.moving", "import_", "Take conversations in from a file."),
+    },
+)
+def sessions() -> None:
+    """List, read, name, move and remove conversations."""
+
+
+@sessions.command("list")
+@click.option("--source", multiple=True, help="Only this platform (may be repeated).")
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1), help="How many at most.")
+@click.option(
+    "--active", "active_minutes", type=float, metavar="MINUTES", help="Only those active in the last minutes."
+)
+@click.option("--since", metavar="DATE", help="Only those active since a date, such as 2025-03-05.")
+@click.option("--archived", is_flag=True, help="The archived ones instead.")
+@click.option("--kind", type=click.Choice([kind.value for kind in Kind]), help="Another kind than interactive.")
+@click.option("--tag", help="Only those with this tag.")
+@click.option("--agent", help="Only those of this agent.")
+@click.option("--all", "every", is_flag=True, help="Every kind, and every part of a conversation.")
+@AS_JSON
+def list_(
+    source: tuple[str, ...],
+    limit: int,
+    active_minutes: float | None,
+    since: str | None,
+    archived: bool,
+    kind: str | None,
+    tag: str | None,
+    agent: str | None,
+    every: bool,
+    as_json: bool,
+) -> None:
+    """Show the most recently active conversations, newest first."""
+    now = time.time()
+    wanted = Filter(
+        sources=source,
+        kinds=() if every and not kind else (kind or Kind.INTERACTIVE,),
+        archived=None if every and not archived else archived,
+        tips_only=not every,
+        tag=tag,
+        agent=agent,
+        active_since=_earliest(now, active_minutes, since),
+    )
+    with app.open_for_reading() as store:
+        if as_json:
+            show_json(store.read(OWNER_AT_CONSOLE, listing.list_rows, wanted, limit))
+            return
+        found = store.read(OWNER_AT_CONSOLE, listing.list_sessions, wanted, limit + 1)
+    if not found:
+        note("No conversations here." if wanted != Filter(kinds=(Kind.INTERACTIVE,)) else "No conversations yet.")
+        return
+    shown = found[:limit]
+    if any(session.title for session in shown):
+        columns = [Column("Title", 2), Column("Preview", 3), Column("Last Active"), Column("ID")]
+    else:
+        columns = [Column("Preview", 1), Column("Last Active"), Column("Src"), Column("ID")]
+    names = [column.name for column in columns]
+    table(columns, [[session_cells(session, now)[name] for name in names] for session in shown])
+    if len(found) > limit and sys.stdout.isatty():
+        say(f"… and more; --limit {limit * 2} shows more of them.", dim=True)
+
+
+@sessions.command()
+@click.argument("wanted", metavar="ID or TITLE")
+@click.option("--around", type=int, metavar="SEQ", help="Only the messages around one, by its number.")
+@click.option("--raw", is_flag=True, help="The words alone, without decoration.")
+@AS_JSON
+def show(wanted: str, around: int | None, raw: bool, as_json: bool) -> None:
+    """Read a conversation from its beginning, all its parts in order."""
+    with app.open_for_reading() as store:
+        session_id = store.read(OWNER_AT_CONSOLE, finding.get_id, wanted)
+        if as_json:
+            show_json(store.read(OWNER_AT_CONSOLE, exporting.export_session, session_id))
+            return
+        parts = store.read(OWNER_AT_CONSOLE, _parts, session_id, around)
+    pages(_words(parts) if raw else transcript(parts, around=around))
+
+
+@sessions.command()
+@click.argument("wanted", metavar="ID or TITLE")
+@click.argument("words", nargs=-1, required=True, metavar="NEW TITLE…")
+def rename(wanted: str, words: tuple[str, ...]) -> None:
+    """Give a conversation a title. Quotes are not needed; an empty title ("") takes it away."""
+    with app.open_store() as store:
+        session_id = store.read(OWNER_AT_CONSOLE, finding.get_id, wanted)
+        title = store.write(OWNER_AT_CONSOLE, titling.set_title, session_id, " ".join(words))
+    say(f"{session_id} is now called {title!r}." if title else f"{session_id} has no title now.")
+
+
+@sessions.command()
+@AS_JSON
+def stats(as_json: bool) -> None:
+    """Count conversations and messages, one line per platform."""
+    with app.open_for_reading() as store:
+        found, size = store.read(OWNER_AT_CONSOLE, listing.stats), store.size()
+    if as_json:
+        sources: dict[str, Any] = {
+            one.source: {"sessions": one.sessions, "messages": one.messages} for one in found.sources
+        }
+        show_json({"sessions": found.sessions, "messages": found.messages, "sources": sources, "database_bytes": size})
+        return
+    say(f"Total sessions: {found.sessions:,}")
+    say(f"Total messages: {found.messages:,}")
+    for one in found.sources:
+        say(f"  {one.source}: {count(one.sessions, 'session')}, {count(one.messages, 'message')}")
+    say(f"Database size: {size / 1_000_000:,.1f} MB")
+
+
+Part = tuple[Session, list[Message], ResetRow | None]
+
+
+def _parts(tx: Transaction, session_id: str, around: int | None) -> list[Part]:
+    session = finding.get_session(tx, session_id)
+    if around is not None:
+        messages = tx.messages.of(session_id, every_state=True, after=around - _AROUND - 1, limit=2 * _AROUND + 1)
+        return [(session, messages, None)]
+    return [
+        (part, tx.messages.of(part.id), tx.lanes.reset_into(part.id))
+        for part in [*finding.find_ancestors(tx, session), session]
+    ]
+
+
+def _words(parts: list[Part]) -> Iterator[str]:
+    for _, messages, _ in parts:
+        for message in messages:
+            if message.content:
+                yield printable(message.content) if sys.stdout.isatty() else message.content
+
+
+def _earliest(now: float, active_minutes: float | None, since: str | None) -> float | None:
+    moments = [] if active_minutes is None else [now - 60 * active_minutes]
+    if since is not None:
+        try:
+            moments.append(datetime.fromisoformat(since).astimezone().timestamp())
+        except (ValueError, OverflowError, OSError):
+            raise Invalid(f"{since!r} is no date; write it like 2025-03-05 or 2025-03-05T09:15.") from None
+    return max(moments, default=None)

@@ -1,0 +1,62 @@
+"""`segue status`: one look at the whole."""
+
+import time
+from typing import Any
+
+import click
+
+from segue import app
+from segue.cli.output import Column, say, show_json, table
+from segue.cli.render import session_cells
+from segue.cli.sessions import AS_JSON
+from segue.core.scope import OWNER_AT_CONSOLE
+from segue.core.sessions import Kind, Listed, as_row
+from segue.core.text import count
+from segue.ports.store import Filter, Transaction
+from segue.sessions import listing
+
+_RECENT = 5
+
+
+@click.command()
+@AS_JSON
+def status(as_json: bool) -> None:
+    """Where things are, how much there is, and the latest conversations."""
+    settings = app.settings()
+    with app.open_for_reading() as store:
+        facts, recent = store.read(OWNER_AT_CONSOLE, _look)
+        facts["home"] = str(settings.home)
+        facts["database"] = str(settings.database_path)
+        facts["database_bytes"] = store.size()
+        facts["config"] = str(settings.config_path) if settings.config_path.exists() else None
+        facts["notices"] = store.notices
+    if as_json:
+        show_json(facts | {"recent": [as_row(session) for session in recent]})
+        return
+    say(f"Home      {facts['home']}")
+    say(f"Config    {facts['config'] or 'none; defaults are in force (`segue init` writes one)'}")
+    say(f"Database  {facts['database']}, {facts['database_bytes'] / 1_000_000:,.1f} MB")
+    say(f"          {count(facts['sessions'], 'session')}, {count(facts['messages'], 'message')}", nl=False)
+    say(f", {count(facts['lanes'], 'lane')}, {facts['trash']:,} in the trash")
+    for notice in facts["notices"]:
+        say(f"Notice    {notice}", fg="yellow")
+    if recent:
+        say()
+        now = time.time()
+        names = ["Title", "Preview", "Last Active", "ID"]
+        cells = [session_cells(session, now) for session in recent]
+        table(
+            [Column(name, {"Title": 2, "Preview": 3}.get(name, 0)) for name in names],
+            [[c[n] for n in names] for c in cells],
+        )
+
+
+def _look(tx: Transaction) -> tuple[dict[str, Any], list[Listed]]:
+    found = listing.stats(tx)
+    facts = {
+        "sessions": found.sessions,
+        "messages": found.messages,
+        "lanes": len(tx.lanes.listed()),
+        "trash": len(tx.trash.listed()),
+    }
+    return facts, listing.list_sessions(tx, Filter(kinds=(Kind.INTERACTIVE,)), _RECENT)

@@ -1,0 +1,31 @@
+"""Configuration: `config.yaml` and the environment become frozen settings, once, at the edge.
+
+This package is the only reader of the environment. What a setting is called, means and allows is said once, in
+`settings.py`; error messages, the template and the reference page are made from there.
+"""
+
+from segue.config.documenting import page, shown, template
+from segue.config.reading import (
+    check,
+    from_environment,
+    home_from,
+    load,
+    notes_from_environment,
+    settings_from,
+    wants_colour,
+)
+from segue.config.settings import Settings
+
+__all__ = [
+    "Settings",
+    "check",
+    "from_environment",
+    "home_from",
+    "load",
+    "notes_from_environment",
+    "page",
+    "settings_from",
+    "shown",
+    "template",
+    "wants_colour",
+]

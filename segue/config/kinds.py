@@ -1,0 +1,175 @@
+"""The sorts of value a setting can have. A kind reads what was written, or says what it must be."""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
+
+from segue.config.masking import masked, quoted
+from segue.config.zones import HOST, is_known
+
+Key = tuple[str, ...]
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+_FLAGS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+
+
+class Problem(Exception):
+    """What is wrong at a key; `says` completes the sentence that the key begins."""
+
+    def __init__(self, key: Key, says: str) -> None:
+        super().__init__(key, says)
+        self.key, self.says = key, says
+
+
+class UnknownName(Problem):
+    """A name that no setting has; `known` are those that could stand in its place."""
+
+    def __init__(self, key: Key, value: object, known: tuple[str, ...]) -> None:
+        super().__init__(key, "is no setting")
+        self.value, self.known = value, known
+
+
+class Kind(ABC):
+    """One sort of value; `allowed` ends the sentence "it must be …". Plain classes: dataclasses are slow to make."""
+
+    allowed: str
+
+    @abstractmethod
+    def read(self, value: object, key: Key) -> Any:
+        """The value as the program uses it; Problem when it is of another kind."""
+
+    def plain(self, value: Any) -> object:
+        """The value as it is written down."""
+        return value
+
+    def misfit(self, value: object, key: Key) -> Problem:
+        return Problem(key, f"is {quoted(value)}, but must be {self.allowed}")
+
+
+class Flag(Kind):
+    allowed = "true or false"
+
+    def read(self, value: object, key: Key) -> bool:
+        flag = _FLAGS.get(str(value).strip().lower()) if isinstance(value, str | bool) or value in (0, 1) else None
+        if flag is None:
+            raise self.misfit(value, key)
+        return flag
+
+
+class Number(Kind):
+    def __init__(self, least: int, most: int) -> None:
+        self.least, self.most = least, most
+        self.allowed = f"a whole number from {least} to {most}"
+
+    def read(self, value: object, key: Key) -> int:
+        number = int(value) if isinstance(value, str) and _INTEGER.fullmatch(value.strip()) else value
+        if isinstance(number, bool) or not isinstance(number, int) or not self.least <= number <= self.most:
+            raise self.misfit(value, key)
+        return number
+
+
+class Choice(Kind):
+    def __init__(self, choices: type[StrEnum]) -> None:
+        *others, last = choices
+        self.choices = choices
+        self.allowed = f"{', '.join(others)} or {last}"
+
+    def read(self, value: object, key: Key) -> StrEnum:
+        if not isinstance(value, str) or value not in set(self.choices):
+            raise self.misfit(value, key)
+        return self.choices(value)
+
+    def plain(self, value: StrEnum) -> str:
+        return str(value)
+
+
+class Text(Kind):
+    """Text that passes a check, which `allowed` describes."""
+
+    def __init__(self, allowed: str, check: Callable[[str], bool]) -> None:
+        self.allowed, self.check = allowed, check
+
+    def read(self, value: object, key: Key) -> str:
+        if not isinstance(value, str) or not self.check(value):
+            raise self.misfit(value, key)
+        return value
+
+    def plain(self, value: str) -> str:
+        return masked(value)
+
+
+class Listing(Kind):
+    """A list of texts."""
+
+    def __init__(self, of: Text) -> None:
+        self.of = of
+        self.allowed = f"a list, each item {of.allowed}"
+
+    def read(self, value: object, key: Key) -> tuple[str, ...]:
+        if not isinstance(value, list | tuple):
+            raise self.misfit(value, key)
+        return tuple(self.of.read(item, (*key, f"[{at}]")) for at, item in enumerate(value))
+
+    def plain(self, value: tuple[str, ...]) -> list[str]:
+        return [self.of.plain(item) for item in value]
+
+
+class Table(Kind):
+    """Values of one kind, each under a name of the user's choice."""
+
+    def __init__(self, names: Text, of: Kind, allowed: str) -> None:
+        self.names, self.of, self.allowed = names, of, allowed
+
+    def read(self, value: object, key: Key) -> Mapping[str, Any]:
+        if not isinstance(value, Mapping):
+            raise self.misfit(value, key)
+        for name in value:
+            if not self.names.check(name):
+                raise Problem(key, f"has the name {quoted(name)}, but a name there must be {self.names.allowed}")
+        said = {name: item for name, item in value.items() if item is not None}
+        return MappingProxyType({name: self.of.read(item, (*key, name)) for name, item in said.items()})
+
+    def plain(self, value: Mapping[str, Any]) -> dict[str, object]:
+        return {name: self.of.plain(item) for name, item in value.items()}
+
+
+class Section(Kind):
+    """Settings that stand together under one name: a dataclass whose fields carry their kinds."""
+
+    allowed = "a mapping"
+
+    def __init__(self, of: type[Any]) -> None:
+        self.of = of
+
+    def read(self, value: object, key: Key, **given: object) -> Any:
+        if not isinstance(value, Mapping):
+            raise self.misfit(value, key)
+        kinds = kinds_of(self.of)
+        for name, item in value.items():
+            if name not in kinds:
+                raise UnknownName((*key, name), item, tuple(kinds))
+            if item is not None:  # a key with nothing behind it says nothing
+                given[name] = kinds[name].read(item, (*key, name))
+        return self.of(**given)
+
+    def plain(self, value: Any) -> dict[str, object]:
+        said = {name: (kind, getattr(value, name)) for name, kind in kinds_of(self.of).items()}
+        return {name: kind.plain(item) for name, (kind, item) in said.items() if item is not None}
+
+
+class Zone(Kind):
+    allowed = f"{HOST}, or a time zone this system knows, like Europe/Berlin"
+
+    def read(self, value: object, key: Key) -> str:
+        if not isinstance(value, str) or not is_known(value):
+            raise self.misfit(value, key)
+        return value
+
+
+def kinds_of(section: type[Any]) -> dict[str, Kind]:
+    """The settings of a section by name."""
+    return {one.name: one.metadata["kind"] for one in fields(section) if "kind" in one.metadata}

@@ -1,0 +1,247 @@
+"""Every setting: its name, what it allows, its default and what it means. Nothing about settings is said elsewhere."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from segue.config.kinds import Choice, Flag, Kind, Listing, Number, Section, Table, Text, Zone
+from segue.config.zones import HOST, zone_of
+from segue.core.errors import InvalidKey, InvalidSource
+from segue.core.keys import Chat, DmScope, KeyRules, Main
+from segue.core.lifecycle import FRESHNESS
+from segue.core.policy import ResetMode, ResetPolicies, ResetPolicy, ResetRule
+
+CONFIG_FILE = "config.yaml"
+DATABASE_FILE = "state.db"
+
+_TYPES = ("dm", "group", "thread")
+_YEAR = 31_536_000  # seconds
+
+
+def _is_platform(name: str) -> bool:
+    try:
+        Chat(name, "dm")
+    except InvalidSource:
+        return False
+    return True
+
+
+def _is_main_key(name: str) -> bool:
+    try:
+        Main(name)
+    except InvalidKey:
+        return False
+    return True
+
+
+def _is_person(text: str) -> bool:
+    platform, _, peer = text.partition(":")
+    return _is_platform(platform) and _is_word(peer)
+
+
+def _is_link_name(name: str) -> bool:
+    return _is_word(name) and ":" not in name
+
+
+def _is_word(text: str) -> bool:
+    return text != "" and text == text.strip() and text.isprintable()
+
+
+_PERSON = Text("a person as platform:id, like telegram:123456", _is_person)
+
+
+def _about(kind: Kind, meaning: str | None) -> dict[str, object]:
+    return {"kind": kind, "help": meaning}
+
+
+def _nothing() -> Mapping[str, Any]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class ResetSettings:
+    """When a conversation begins anew by itself."""
+
+    mode: ResetMode | None = field(
+        default=None,
+        metadata=_about(
+            Choice(ResetMode),
+            "What begins a new session: a time of silence (idle), an hour of the day (daily), whichever comes first "
+            "(both), or nothing (none). daily with idle_minutes beside it means both.",
+        ),
+    )
+    at_hour: int | None = field(default=None, metadata=_about(Number(0, 23), "The hour of the daily reset."))
+    idle_minutes: int | None = field(
+        default=None,
+        metadata=_about(
+            Number(1, 10_000_000),
+            "After how many minutes without a word from a person the next one begins a new session.",
+        ),
+    )
+    notify: bool | None = field(
+        default=None, metadata=_about(Flag(), "Whether the user is told of a reset that happened by itself.")
+    )
+    timezone: str | None = field(
+        default=None,
+        metadata=_about(Zone(), "The time zone of at_hour; host is the zone of the machine, clock changes included."),
+    )
+
+    def rule(self, tz: str | None) -> ResetRule:
+        """The same as the core reads it; `tz` is the environment's TZ."""
+        zone = None if self.timezone is None else zone_of(self.timezone, tz)
+        return ResetRule(self.mode, self.at_hour, self.idle_minutes, self.notify, zone)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSettings:
+    """Which messages share a conversation, and how long one lasts."""
+
+    main_key: str = field(
+        default="main",
+        metadata=_about(
+            Text("small letters and digits, and no reserved word like cron or dm", _is_main_key),
+            "The name of the owners' common lane, which dm_scope main uses.",
+        ),
+    )
+    dm_scope: DmScope = field(
+        default=DmScope.PER_CHANNEL_PEER,
+        metadata=_about(
+            Choice(DmScope),
+            "Whose direct messages share a lane: all of the owners' (main), those of one person (per-peer), in one "
+            "chat (per-channel-peer), or in one chat with one of our accounts (per-account-channel-peer).",
+        ),
+    )
+    identity_links: Mapping[str, tuple[str, ...]] = field(
+        default_factory=_nothing,
+        metadata=_about(
+            Table(
+                Text("without a colon", _is_link_name),
+                Listing(_PERSON),
+                "a mapping from a name to a list of platform:id",
+            ),
+            "Ids that belong to one person, whose direct messages then share a lane in per-peer and per-channel-peer: "
+            '{alice: ["telegram:123", "discord:987"]}.',
+        ),
+    )
+    reset: ResetSettings = field(
+        default_factory=ResetSettings, metadata=_about(Section(ResetSettings), ResetSettings.__doc__)
+    )
+    reset_by_type: Mapping[str, ResetSettings] = field(
+        default_factory=_nothing,
+        metadata=_about(
+            Table(
+                Text(" or ".join(_TYPES), _TYPES.__contains__),
+                Section(ResetSettings),
+                "a mapping from dm, group or thread to settings as in session.reset",
+            ),
+            "What differs from session.reset in direct messages, in groups and channels, or in threads.",
+        ),
+    )
+    reset_by_platform: Mapping[str, ResetSettings] = field(
+        default_factory=_nothing,
+        metadata=_about(
+            Table(
+                Text("that of a platform", _is_platform),
+                Section(ResetSettings),
+                "a mapping from a platform to settings as in session.reset",
+            ),
+            "What holds on a platform in place of session.reset and session.reset_by_type; what it leaves out has the "
+            "default of session.reset, except the time zone, which is that of session.reset.",
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """How the agent's turns run."""
+
+    auto_continue_freshness: int = field(
+        default=int(FRESHNESS.total_seconds()),
+        metadata=_about(
+            Number(0, _YEAR),
+            "For how many seconds after it was cut off a turn is continued in the same session; 0 is never.",
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionSettings:
+    """How long what was removed can be brought back."""
+
+    trash_days: int = field(
+        default=7,
+        metadata=_about(Number(0, 36_500), "How many days a deleted session can be restored from the trash."),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that can be configured, and where it was found: the home folder and the environment's TZ."""
+
+    home: Path
+    tz: str | None = None
+    database: str = field(
+        default="sqlite",
+        metadata=_about(
+            Text("sqlite (other databases come with a later version)", "sqlite".__eq__),
+            f"Where sessions are kept: sqlite is the file {DATABASE_FILE} in the home folder.",
+        ),
+    )
+    owners: tuple[str, ...] = field(
+        default=(), metadata=_about(Listing(_PERSON), "Who you are on each platform; the terminal is always yours.")
+    )
+    group_sessions_per_user: bool = field(
+        default=True,
+        metadata=_about(Flag(), "Whether each person in a group or channel has a conversation of their own there."),
+    )
+    thread_sessions_per_user: bool = field(
+        default=False, metadata=_about(Flag(), "Whether each person in a thread has a conversation of their own there.")
+    )
+    session_store_max_age_days: int = field(
+        default=0,
+        metadata=_about(
+            Number(0, 36_500),
+            "After how many days without activity a lane is removed, though not its sessions; 0 is never.",
+        ),
+    )
+    session: SessionSettings = field(
+        default_factory=SessionSettings, metadata=_about(Section(SessionSettings), SessionSettings.__doc__)
+    )
+    agent: AgentSettings = field(
+        default_factory=AgentSettings, metadata=_about(Section(AgentSettings), AgentSettings.__doc__)
+    )
+    retention: RetentionSettings = field(
+        default_factory=RetentionSettings, metadata=_about(Section(RetentionSettings), RetentionSettings.__doc__)
+    )
+
+    @property
+    def config_path(self) -> Path:
+        return self.home / CONFIG_FILE
+
+    @property
+    def database_path(self) -> Path:
+        return self.home / DATABASE_FILE
+
+    @property
+    def key_rules(self) -> KeyRules:
+        """The settings that decide which messages share a lane."""
+        return KeyRules(
+            dm_scope=self.session.dm_scope,
+            main_key=self.session.main_key,
+            identity_links=self.session.identity_links,
+            owners=frozenset(self.owners),
+            group_sessions_per_user=self.group_sessions_per_user,
+            thread_sessions_per_user=self.thread_sessions_per_user,
+        )
+
+    @property
+    def reset_policies(self) -> ResetPolicies:
+        """The settings that decide when a conversation begins anew."""
+        session = self.session
+        return ResetPolicies(
+            session.reset.rule(self.tz).over(ResetPolicy(zone=zone_of(session.reset.timezone or HOST, self.tz))),
+            {name: one.rule(self.tz) for name, one in session.reset_by_type.items()},
+            {name: one.rule(self.tz) for name, one in session.reset_by_platform.items()},
+        )

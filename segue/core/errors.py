@@ -1,0 +1,131 @@
+"""What can go wrong, as a tree. Every message is one sentence that says what is the case and what to do about it.
+
+SegueError
+├── NotFound            SessionNotFound · MessageNotFound · LaneNotFound
+├── Ambiguous           a prefix or a name that fits several sessions
+├── Invalid             TitleTooLong · TitleTaken · InvalidKey · InvalidSource · InvalidMessage · InvalidSession
+│                       InvalidSettings
+└── StoreError          the store cannot do its work
+    ├── StoreBusy · StoreFull · StoreReadOnly · StoreFault      try again when the cause is gone
+    ├── StoreCorrupt · StoreForked · StoreClosed                this handle is finished
+    └── HomeRefused · ForeignDatabase · SchemaTooNew · SchemaTooOld      refused before anything is touched
+"""
+
+from collections.abc import Sequence
+
+
+class SegueError(Exception):
+    """Anything Segue says no to."""
+
+
+class NotFound(SegueError, LookupError):
+    """What was asked for is not there, or not visible to whoever asked."""
+
+
+class SessionNotFound(NotFound):
+    def __init__(self, wanted: str) -> None:
+        super().__init__(f"No session has the id or title {wanted!r}; `segue sessions list` shows what is there.")
+        self.wanted = wanted
+
+
+class MessageNotFound(NotFound):
+    """The session has no such message."""
+
+
+class LaneNotFound(NotFound):
+    def __init__(self, key: str) -> None:
+        super().__init__(f"There is no lane {key!r}.")
+
+
+class Ambiguous(SegueError, LookupError):
+    """Several sessions fit; the sentence lists them."""
+
+    def __init__(self, wanted: str, candidates: Sequence[str]) -> None:
+        shown = ", ".join(candidates[:5]) + (f" and {len(candidates) - 5} more" if len(candidates) > 5 else "")
+        super().__init__(f"{wanted!r} fits {len(candidates)} sessions: {shown}. Give more of the id.")
+        self.candidates = tuple(candidates)
+
+
+class Invalid(SegueError, ValueError):
+    """The input cannot be taken as it is; nothing was changed."""
+
+
+class TitleTooLong(Invalid):
+    def __init__(self, length: int, most: int) -> None:
+        super().__init__(f"The title has {length} characters; at most {most} are allowed.")
+
+
+class TitleTaken(Invalid):
+    def __init__(self, title: str, holder: str, state: str) -> None:
+        super().__init__(f"The title {title!r} belongs to session {holder} ({state}).")
+        self.holder = holder
+
+
+class InvalidKey(Invalid):
+    """A lane key that no lane could have."""
+
+
+class InvalidSource(Invalid):
+    """A message origin that names no place."""
+
+
+class InvalidMessage(Invalid):
+    """A message that cannot be stored and given back as it was."""
+
+
+class InvalidSession(Invalid):
+    """A session that cannot be created or taken in like this."""
+
+
+class InvalidSettings(Invalid):
+    """The configuration says something it cannot mean."""
+
+
+class StoreError(SegueError):
+    """The store cannot do its work."""
+
+
+class StoreBusy(StoreError):
+    """Others held the store for longer than our patience."""
+
+
+class StoreFull(StoreError):
+    """The disk is full; nothing of this write was kept."""
+
+
+class StoreReadOnly(StoreError):
+    """The store was opened for reading, or its disk allows nothing else."""
+
+
+class StoreFault(StoreError):
+    """The operating system failed a read or a write."""
+
+
+class StoreCorrupt(StoreError):
+    """The database file is damaged; writing has stopped."""
+
+
+class StoreForked(StoreError):
+    def __init__(self) -> None:
+        super().__init__("This store was opened before the process forked; open a new one in the child process.")
+
+
+class StoreClosed(StoreError):
+    def __init__(self) -> None:
+        super().__init__("This store is closed.")
+
+
+class HomeRefused(StoreError):
+    """The home folder or the database path is not ours to use."""
+
+
+class ForeignDatabase(StoreError):
+    """The file is no database, or another program's."""
+
+
+class SchemaTooNew(StoreError):
+    """A newer Segue wrote this database."""
+
+
+class SchemaTooOld(StoreError):
+    """The database must be brought up to date first, which reading alone cannot do."""

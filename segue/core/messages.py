@@ -1,0 +1,196 @@
+"""One row of a transcript, and how a message of any shape becomes one and comes back equal.
+
+`content` is always the text of the message: what people search, preview and read with any SQL tool. When the text is
+not the whole message (a list of parts, a NUL), `content_json` holds the original beside it.
+"""
+
+import json
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from segue.core.errors import InvalidMessage
+from segue.core.text import storable
+
+ROLES = ("system", "user", "assistant", "tool")
+SUMMARY_SEQ = 0
+"""Ordinary messages count from 1; the summary a compressed conversation continues from stands before them."""
+
+
+class State(StrEnum):
+    """Whether a message still speaks."""
+
+    LIVE = "live"
+    UNDONE = "undone"
+    COMPACTED = "compacted"
+
+
+class Draft(NamedTuple):
+    """A message before it has a place in a session: exactly the columns that its author decides."""
+
+    role: str
+    content: str | None = None
+    content_json: str | None = None
+    tool_call_id: str | None = None
+    tool_calls: str | None = None
+    tool_name: str | None = None
+    timestamp: float = 0.0
+    token_count: int | None = None
+    finish_reason: str | None = None
+    reasoning: str | None = None
+    reasoning_content: str | None = None
+    reasoning_details: str | None = None
+    codex_reasoning_items: str | None = None
+    codex_message_items: str | None = None
+    provider: str | None = None
+    author: str | None = None
+    platform_message_id: str | None = None
+    attachments: str | None = None
+    extra: str | None = None
+
+
+class Message(NamedTuple):
+    """A stored message; (session_id, seq) names it for ever."""
+
+    id: int
+    session_id: str
+    seq: int
+    state: str
+    role: str
+    content: str | None
+    content_json: str | None
+    tool_call_id: str | None
+    tool_calls: str | None
+    tool_name: str | None
+    timestamp: float
+    token_count: int | None
+    finish_reason: str | None
+    reasoning: str | None
+    reasoning_content: str | None
+    reasoning_details: str | None
+    codex_reasoning_items: str | None
+    codex_message_items: str | None
+    provider: str | None
+    author: str | None
+    platform_message_id: str | None
+    attachments: str | None
+    extra: str | None
+
+    @property
+    def is_live(self) -> bool:
+        return self.state == State.LIVE
+
+    @property
+    def calls(self) -> list[dict[str, Any]]:
+        """The tool calls of an assistant message."""
+        decoded = decode(self.tool_calls)
+        return [call for call in decoded if isinstance(call, dict)] if isinstance(decoded, list) else []
+
+    @property
+    def original(self) -> Any:
+        """The content as it was given."""
+        return self.content if self.content_json is None else decode(self.content_json)
+
+
+JSON_COLUMNS = (
+    "tool_calls",
+    "reasoning_details",
+    "codex_reasoning_items",
+    "codex_message_items",
+    "attachments",
+    "extra",
+)
+_TEXT_COLUMNS = (
+    "tool_call_id",
+    "tool_name",
+    "finish_reason",
+    "reasoning",
+    "reasoning_content",
+    "provider",
+    "author",
+    "platform_message_id",
+)
+_AUTHORED = frozenset(Draft._fields) - {"content_json"}
+
+
+def draft(role: str, content: Any, timestamp: float, **fields: Any) -> Draft:
+    """A message ready to be stored. `fields` are the other columns of `Draft`, JSON ones as Python values."""
+    if role not in ROLES:
+        raise InvalidMessage(f"{role!r} is no role: use {', '.join(ROLES)}.")
+    text, original = _split(content)
+    values: dict[str, Any] = {"token_count": fields.pop("token_count", None)}
+    for name in JSON_COLUMNS:
+        value = fields.pop(name, None)
+        values[name] = None if value is None else encode(value)
+    for name in _TEXT_COLUMNS:
+        values[name] = _text(name, fields.pop(name, None))
+    if fields:
+        raise InvalidMessage(f"A message has no field {next(iter(fields))!r}.")
+    return Draft(role, text, original, timestamp=float(timestamp), **values)
+
+
+def draft_from(message: Mapping[str, Any], timestamp: float) -> Draft:
+    """A message in chat format; fields that we have no column for are kept in `extra` and come back."""
+    known = {name: message[name] for name in _AUTHORED & message.keys()}
+    extra = dict(known.pop("extra", None) or {}) | {k: v for k, v in message.items() if k not in _AUTHORED}
+    if "name" in extra and known.get("role") == "tool":
+        known.setdefault("tool_name", extra.pop("name"))
+    role, content = known.pop("role", None), known.pop("content", None)
+    if not isinstance(role, str):
+        raise InvalidMessage("A message needs a role.")
+    return draft(role, content, known.pop("timestamp", None) or timestamp, extra=extra or None, **known)
+
+
+def encode(value: Any) -> str:
+    """Compact JSON that any database can hold."""
+    try:
+        return storable(json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidMessage(f"A message can only hold what JSON can: {error}.") from error
+
+
+def decode(text: str | None) -> Any:
+    """The inverse of `encode`; what is no JSON (written by another hand) comes back as the text it is."""
+    if text is None:
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def text_of(content: Any) -> str | None:
+    """What a message says in words: its text parts, and a mark for each part that is no text."""
+    if content is None or isinstance(content, str):
+        return content
+    if isinstance(content, Mapping):
+        kind = str(content.get("type", "data"))
+        text = content.get("text")
+        return text if isinstance(text, str) else f"[{kind.removesuffix('_url').removeprefix('input_')}]"
+    if isinstance(content, list | tuple):
+        return "\n".join(filter(None, map(text_of, content)))
+    return str(content)
+
+
+def count_calls(tool_calls: str | None) -> int:
+    """How many tools a message calls, from its stored form."""
+    calls = decode(tool_calls)
+    return len(calls) if isinstance(calls, list) else 0
+
+
+def first_line_of(content: str | None, most: int = 200) -> str:
+    """The beginning of a message on one line, for lists."""
+    return " ".join((content or "")[: most * 4].split())[:most]
+
+
+def _split(content: Any) -> tuple[str | None, str | None]:
+    text = text_of(content)
+    kept = None if text is None else storable(text).replace("\x00", "\u2400")
+    is_whole = content is None or (isinstance(content, str) and "\x00" not in content)
+    return kept, None if is_whole else encode(content)
+
+
+def _text(name: str, value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value if value is None else storable(value).replace("\x00", "\u2400")
+    raise InvalidMessage(f"The field {name!r} of a message must be text.")

@@ -1,0 +1,26 @@
+"""Moments as people read them. Rows hold Unix seconds; days and hours belong to a time zone."""
+
+from datetime import UTC, datetime, tzinfo
+
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+
+
+def instant(epoch: float) -> datetime:
+    """The moment a row means, as an aware UTC datetime."""
+    return datetime.fromtimestamp(epoch, UTC)
+
+
+def ago(then: float, now: float, zone: tzinfo | None = None) -> str:
+    """How long ago, as a person would say it; past a week, the date. A moment in the future is "just now"."""
+    passed = now - then
+    if passed < _MINUTE:
+        return "just now"
+    if passed < _HOUR:
+        return f"{int(passed // _MINUTE)}m ago"
+    if passed < _DAY:
+        return f"{int(passed // _HOUR)}h ago"
+    if passed < 2 * _DAY:
+        return "yesterday"
+    if passed < 7 * _DAY:
+        return f"{int(passed // _DAY)}d ago"
+    return instant(then).astimezone(zone).strftime("%Y-%m-%d")

@@ -1,0 +1,169 @@
+"""A session as one JSON object, complete and the same on every machine: what exports hold and imports take.
+
+A message is named by its `seq`; the number it happens to have in one database is left out. Empty message fields are
+left out too. Reading an object back checks every field, so that nothing malformed reaches the store.
+"""
+
+import json
+import types
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, get_args, get_type_hints
+
+from segue.core.errors import Invalid, InvalidSession
+from segue.core.ids import LONGEST_ID
+from segue.core.messages import JSON_COLUMNS, Draft, Message, State, count_calls, decode, draft, first_line_of
+from segue.core.sessions import Session, kind_of
+from segue.core.text import escaped, storable
+from segue.core.titles import fitted_title
+
+FORMAT = "segue_session"
+FORMAT_VERSION = 1
+_LARGEST_INTEGER = 2**63 - 1
+_NOT_CARRIED = ("id", "session_id", "content", "content_json")
+_TYPES = get_type_hints(Session)
+
+
+class PortableMessage(NamedTuple):
+    seq: int
+    state: str
+    draft: Draft
+
+
+class PortableSession(NamedTuple):
+    """A session on its way between two stores."""
+
+    session: Session
+    tags: tuple[str, ...]
+    messages: tuple[PortableMessage, ...]
+    unknown: tuple[str, ...]
+    """Fields that this program has no place for."""
+
+
+def session_to_json(session: Session, tags: list[str]) -> dict[str, Any]:
+    """Everything but the messages."""
+    return {FORMAT: FORMAT_VERSION, **session._asdict(), "tags": tags}
+
+
+def message_to_json(message: Message) -> dict[str, Any]:
+    fields = {name: value for name, value in message._asdict().items() if name not in _NOT_CARRIED}
+    fields |= {name: decode(fields[name]) for name in JSON_COLUMNS}
+    said = {name: value for name, value in fields.items() if value is not None}
+    return said if message.content is None else said | {"content": message.original}
+
+
+def dumps(value: Any) -> str:
+    """The one spelling of a value, so that equal sessions are equal bytes, and harmless ones in a terminal."""
+    return escaped(json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False))
+
+
+def pieces(session: Session, tags: list[str], messages: Iterator[Message]) -> Iterator[str]:
+    """A session's line in an export, a piece at a time, so that no session need fit in memory twice."""
+    yield dumps(session_to_json(session, tags))[:-1] + ',"messages":['
+    separator = ""
+    for message in messages:
+        yield separator + dumps(message_to_json(message))
+        separator = ","
+    yield "]}"
+
+
+def from_json(line: str | bytes) -> PortableSession:
+    """One line of an export, checked."""
+    try:
+        data = json.loads(line, object_pairs_hook=_without_repeats)
+    except RecursionError:
+        raise InvalidSession("it is nested too deeply") from None
+    except Invalid:
+        raise
+    except ValueError as error:
+        raise InvalidSession(f"it is no JSON ({error})") from None
+    return from_mapping(data)
+
+
+def from_mapping(data: Any) -> PortableSession:
+    """A session from the object of `session_to_json` with its `messages`."""
+    if not isinstance(data, Mapping):
+        raise InvalidSession("it is no JSON object")
+    if data.get(FORMAT, FORMAT_VERSION) != FORMAT_VERSION:
+        raise InvalidSession(f"it is in format {data[FORMAT]!r}, which this version does not know")
+    messages = tuple(_messages(data.get("messages", [])))
+    session = _session(data, messages)
+    tags = data.get("tags", [])
+    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
+        raise InvalidSession("its tags are no list of words")
+    known = {FORMAT, "tags", "messages", *Session._fields}
+    return PortableSession(session, tuple(map(storable, tags)), messages, tuple(sorted(set(data) - known)))
+
+
+def _session(data: Mapping[str, Any], messages: tuple[PortableMessage, ...]) -> Session:
+    fields = {name: _checked(name, data[name], _TYPES[name]) for name in Session._fields if data.get(name) is not None}
+    if not fields.get("id") or len(fields["id"]) > LONGEST_ID:
+        raise InvalidSession(f"its id is missing or longer than {LONGEST_ID} characters")
+    if not fields.get("source"):
+        raise InvalidSession("it has no source")
+    live = [message.draft for message in messages if message.state == State.LIVE]
+    times = [message.draft.timestamp for message in messages]
+    started_at = fields.setdefault("started_at", min(times, default=0.0))
+    fields.setdefault("last_active_at", max([started_at, *times]))
+    fields.setdefault("kind", kind_of(fields["source"]))
+    fields.setdefault(
+        "first_line", first_line_of(next((m.content for m in live if m.role == "user" and m.content), ""))
+    )
+    fields["title"] = fitted_title(fields.get("title"))
+    fields["message_count"] = len(live)
+    fields["tool_call_count"] = sum(count_calls(message.tool_calls) for message in live)
+    return Session(**fields)
+
+
+def _messages(data: Any) -> Iterator[PortableMessage]:
+    if not isinstance(data, list):
+        raise InvalidSession("its messages are no list")
+    seen: set[int] = set()
+    for number, item in enumerate(data, 1):
+        if not isinstance(item, Mapping):
+            raise InvalidSession(f"its message {number} is no JSON object")
+        fields = dict(item)
+        seq, state = fields.pop("seq", number), fields.pop("state", State.LIVE)
+        if not _is_integer(seq) or seq < 0 or seq in seen:
+            raise InvalidSession(f"its message {number} has no place of its own (seq {seq!r})")
+        if state not in set(State):
+            raise InvalidSession(f"its message {number} is in no state that a message can be in ({state!r})")
+        seen.add(seq)
+        yield PortableMessage(seq, state, _draft(fields, number))
+
+
+def _draft(fields: dict[str, Any], number: int) -> Draft:
+    timestamp = fields.pop("timestamp", 0.0)
+    if isinstance(timestamp, bool) or not isinstance(timestamp, int | float):
+        raise InvalidSession(f"its message {number} has no time")
+    tokens = fields.get("token_count")
+    if tokens is not None and not _is_integer(tokens):
+        raise InvalidSession(f"its message {number} has no number as token_count")
+    for name in set(fields) - set(Draft._fields):
+        fields.setdefault("extra", {})
+        fields["extra"][name] = fields.pop(name)
+    try:
+        return draft(str(fields.pop("role", "")), fields.pop("content", None), timestamp, **fields)
+    except Invalid as error:
+        raise InvalidSession(f"its message {number} cannot be taken: {error}") from error
+
+
+def _checked(name: str, value: Any, wanted: Any) -> Any:
+    kinds = set(get_args(wanted) if isinstance(wanted, types.UnionType) else (wanted,))
+    if isinstance(value, str) and str in kinds:
+        return storable(value)
+    if _is_integer(value) and int in kinds:
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool) and float in kinds:
+        return float(value)
+    raise InvalidSession(f"its {name} cannot be {value!r:.60}")
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _LARGEST_INTEGER
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise InvalidSession("it says the same thing twice (a repeated key)")
+    return found

@@ -1,0 +1,62 @@
+"""What was said last, in a few lines, for somebody who comes back to a conversation."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from segue.core.messages import Message
+from segue.core.text import ELLIPSIS, printable
+
+_EXCHANGES = 10
+_USER_CHARACTERS = 300
+_REPLY_CHARACTERS = 200
+_REPLY_LINES = 3
+
+
+class Voice(StrEnum):
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOLS = "tools"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    voice: Voice
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recap:
+    """The last exchanges, and how many messages came before them."""
+
+    earlier: int
+    lines: tuple[Line, ...]
+
+
+def recap(messages: Sequence[Message]) -> Recap:
+    """The last ten exchanges without system messages, tool results or reasoning."""
+    spoken = [m for m in messages if m.is_live and m.role in ("user", "assistant") and (m.content or m.calls)]
+    starts = [at for at, message in enumerate(spoken) if message.role == "user"]
+    first = starts[-_EXCHANGES] if len(starts) > _EXCHANGES else 0
+    return Recap(first, tuple(line for message in spoken[first:] for line in _lines(message)))
+
+
+def _lines(message: Message) -> list[Line]:
+    text = printable(message.content or "").strip()
+    if message.role == "user":
+        return [Line(Voice.USER, _cut(text, _USER_CHARACTERS))]
+    lines = [Line(Voice.ASSISTANT, _cut(_first_lines(text), _REPLY_CHARACTERS))] if text else []
+    if calls := message.calls:
+        names = dict.fromkeys(str(call.get("function", {}).get("name", "?")) for call in calls)
+        noun = "tool call" if len(calls) == 1 else "tool calls"
+        lines.append(Line(Voice.TOOLS, f"[{len(calls)} {noun}: {printable(', '.join(names))}]"))
+    return lines
+
+
+def _first_lines(text: str) -> str:
+    lines = text.split("\n")
+    return text if len(lines) <= _REPLY_LINES else "\n".join(lines[:_REPLY_LINES]) + f" {ELLIPSIS}"
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[:most].rstrip() + ELLIPSIS

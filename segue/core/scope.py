@@ -1,0 +1,63 @@
+"""Who asks, and who will see the answer. Every read of the store is made under a scope."""
+
+from dataclasses import dataclass
+from typing import NewType
+
+from segue.core.keys import Chat, KeyRules, Main, Place, build_key, encode_segment
+from segue.core.sources import SessionSource
+
+Principal = NewType("Principal", str)
+"""`owner`, a person as `platform:id`, a linked person as `person:name`, or a room by its key."""
+
+Audience = NewType("Audience", str)
+
+OWNER = Principal("owner")
+CONSOLE = Audience("console")
+"""The owner's own terminal: nobody else looks on."""
+PRIVATE = Audience("")
+"""A direct conversation: only the principal sees the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What may be read: everything at the owner's terminal, one's own in private, the room's own in a room."""
+
+    principal: Principal
+    audience: Audience = PRIVATE
+
+    @property
+    def sees_all(self) -> bool:
+        return self.principal == OWNER and self.audience == CONSOLE
+
+    @property
+    def room(self) -> Audience | None:
+        """The room that looks on, when one does."""
+        return None if self.audience in (CONSOLE, PRIVATE) else self.audience
+
+
+OWNER_AT_CONSOLE = Scope(OWNER, CONSOLE)
+
+
+def scope_for(principal: Principal) -> Scope:
+    """The scope of somebody who asks where nobody else looks on."""
+    return OWNER_AT_CONSOLE if principal == OWNER else Scope(principal)
+
+
+def principal_of(source: SessionSource, rules: KeyRules) -> Principal:
+    """Who sent a message: an owner, a linked person, or an id on a platform."""
+    peer = source.participant or (source.chat_id if source.chat_type == "dm" else "")
+    if f"{source.platform}:{peer}" in rules.owners:
+        return OWNER
+    if name := rules.linked_name(source.platform, peer):
+        return Principal(f"person:{encode_segment(name)}")
+    return Principal(f"{source.platform}:{encode_segment(peer)}")
+
+
+def scope_in(place: Place, person: Principal) -> Scope:
+    """The scope of a person asking in a lane. In a shared lane the reader is the room itself."""
+    if isinstance(place, Main):
+        return Scope(OWNER)
+    if not isinstance(place, Chat) or place.room is None:
+        return Scope(person)
+    audience = Audience(build_key(place.room))
+    return Scope(Principal(audience) if place.is_shared else person, audience)

@@ -1,0 +1,130 @@
+"""One incarnation of a conversation: everything that is known of it without reading its messages."""
+
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+
+class Kind(StrEnum):
+    """Who the conversation is for."""
+
+    INTERACTIVE = "interactive"
+    AUTOMATION = "automation"
+    SUBAGENT = "subagent"
+
+
+class TitleSource(StrEnum):
+    USER = "user"
+    MODEL = "model"
+    LINEAGE = "lineage"
+    IMPORT = "import"
+
+
+COMPRESSION = "compression"
+"""The end reason of a session that goes on in a child."""
+
+AUTOMATION_SOURCES = frozenset({"batch", "cron", "hook", "webhook"})
+
+
+class Session(NamedTuple):
+    """A stored session, every column."""
+
+    id: str
+    source: str
+    user_id: str | None = None
+    model: str | None = None
+    parent_session_id: str | None = None
+    started_at: float = 0.0
+    ended_at: float | None = None
+    end_reason: str | None = None
+    message_count: int = 0
+    tool_call_count: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+    billing_provider: str | None = None
+    billing_base_url: str | None = None
+    billing_mode: str | None = None
+    estimated_cost_usd: float | None = None
+    actual_cost_usd: float | None = None
+    cost_status: str | None = None
+    cost_source: str | None = None
+    pricing_version: str | None = None
+    title: str | None = None
+    api_call_count: int = 0
+    title_source: str | None = None
+    kind: str = Kind.INTERACTIVE
+    agent: str = "main"
+    start_reason: str | None = None
+    lane_key: str | None = None
+    principal: str = "owner"
+    audience: str = ""
+    last_active_at: float = 0.0
+    first_line: str = ""
+    archived: int = 0
+    pinned: int = 0
+    cwd: str | None = None
+    branched_from: str | None = None
+    reset_from: str | None = None
+    spawned_by: str | None = None
+    kept_session_id: str | None = None
+    kept_seq: int | None = None
+    context_tokens: int | None = None
+    context_window: int | None = None
+    model_config: str | None = None
+    system_prompt: str | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self.ended_at is None
+
+
+class Listed(NamedTuple):
+    """A session as a list shows it: nothing here needs its messages, its prompt or its configuration."""
+
+    id: str
+    title: str | None
+    title_source: str | None
+    first_line: str
+    source: str
+    kind: str
+    agent: str
+    model: str | None
+    principal: str
+    started_at: float
+    ended_at: float | None
+    end_reason: str | None
+    last_active_at: float
+    message_count: int
+    tool_call_count: int
+    input_tokens: int
+    output_tokens: int
+    estimated_cost_usd: float | None
+    context_tokens: int | None
+    context_window: int | None
+    archived: int
+    pinned: int
+    parent_session_id: str | None
+    spawned_by: str | None
+    lane_key: str | None
+    cwd: str | None
+
+
+def kind_of(source: str) -> Kind:
+    """What a session is when its creator did not say."""
+    if source == "subagent":
+        return Kind.SUBAGENT
+    return Kind.AUTOMATION if source in AUTOMATION_SOURCES else Kind.INTERACTIVE
+
+
+def standing(session: Session | Listed) -> str:
+    """The state of a session in a word or two, for messages to people."""
+    if session.archived:
+        return "archived"
+    return "open" if session.ended_at is None else f"ended: {session.end_reason or 'no reason given'}"
+
+
+def as_row(record: Session | Listed) -> dict[str, Any]:
+    """A record as the dictionary that the Python API and `--json` show."""
+    return record._asdict()

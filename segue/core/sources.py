@@ -1,0 +1,57 @@
+"""Where a message came from: platform, account, chat, thread and person, as its adapter saw them."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Self
+
+from segue.core.errors import InvalidSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSource:
+    """The full origin of one message."""
+
+    platform: str
+    chat_id: str = ""
+    chat_name: str | None = None
+    chat_type: str = "dm"
+    user_id: str | None = None
+    user_name: str | None = None
+    thread_id: str | None = None
+    chat_topic: str | None = None
+    user_id_alt: str | None = None
+    chat_id_alt: str | None = None
+    is_bot: bool = False
+    guild_id: str | None = None
+    parent_chat_id: str | None = None
+    message_id: str | None = None
+    role_authorized: bool = False
+    account: str | None = None
+
+    @property
+    def description(self) -> str:
+        """The origin as a person would name it: `DM with Alice`, `group: My Group, thread: 12345`."""
+        if self.platform == "cli":
+            return "terminal"
+        if self.chat_type == "dm":
+            return f"DM with {self.user_name or self.user_id or 'someone'}"
+        parts = [f"{self.chat_type}: {self.chat_name or self.chat_id}"]
+        if self.thread_id:
+            parts.append(f"thread: {self.thread_id}")
+        return ", ".join(parts)
+
+    @property
+    def participant(self) -> str:
+        """The person, by the id that stays the same when the platform has two; empty when unknown."""
+        return self.user_id_alt or self.user_id or ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every field that says something, ready for JSON."""
+        return {name: value for name, value in asdict(self).items() if value not in (None, "", False)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`; fields that a newer program added are left aside."""
+        if not isinstance(data.get("platform"), str):
+            raise InvalidSource("A source needs a platform.")
+        return cls(**{field.name: data[field.name] for field in fields(cls) if field.name in data})

@@ -1,0 +1,73 @@
+"""Text that came from anywhere: made safe to store, and made safe to print.
+
+`storable` keeps everything a database can hold; `printable` keeps only what a terminal may be shown.
+"""
+
+import re
+import unicodedata
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+# Whole escape sequences (CSI; OSC, DCS and their kin; two-character ones), so that no parameters are left over.
+_ESCAPES = re.compile(
+    "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]"
+    "|(?:\x1b[\\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\\\|\x9c)"
+    "|\x1b[ -/]*[0-~]"
+)
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 but tab and newline, DEL, C1
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidi marks, overrides and isolates
+    "\U000e0000-\U000e007f]"  # tag characters
+)
+_LINE_ENDS = re.compile("\r\n|[\r\u0085\u2028\u2029]")
+_SPACES = re.compile(r"\s+")
+
+REPLACEMENT = "\ufffd"
+ELLIPSIS = "…"
+
+
+def storable(text: str) -> str:
+    """The same text with lone surrogates, which no encoding can carry, replaced."""
+    return text if text.isascii() else _SURROGATES.sub(REPLACEMENT, text)
+
+
+def printable(text: str) -> str:
+    """The text without anything that could steer a terminal: only visible characters, newlines and tabs are left."""
+    if text.isprintable():
+        return text
+    text = _LINE_ENDS.sub("\n", text)
+    return storable(_UNPRINTABLE.sub("", _ESCAPES.sub("", text)))
+
+
+def escaped(json_text: str) -> str:
+    r"""JSON with every character that could steer a terminal written as `\uXXXX`, which means the same."""
+    return json_text if json_text.isprintable() else _UNPRINTABLE.sub(_escape, json_text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    units = match[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+
+
+def one_line(text: str) -> str:
+    """The printable text with every run of white space made one space."""
+    return _SPACES.sub(" ", printable(text)).strip()
+
+
+def shorten(text: str, most: int) -> str:
+    """At most that many characters, the last one an ellipsis when something was cut; never cut inside a cluster."""
+    if len(text) <= most:
+        return text
+    end = most - len(ELLIPSIS)
+    while end > 0 and _joins(text[end]):
+        end -= 1
+    return text[:end].rstrip() + ELLIPSIS
+
+
+def _joins(character: str) -> bool:
+    return character == "\u200d" or unicodedata.combining(character) != 0 or unicodedata.category(character) == "Mn"
+
+
+def count(number: int, noun: str) -> str:
+    """A number with its noun: `1 session`, `12 sessions`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

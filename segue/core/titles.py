@@ -1,0 +1,75 @@
+"""What a title may be, and what the next part of a conversation is called.
+
+A title is one visible line of at most 100 characters. Parts of a compressed conversation are numbered: `my project #2`.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+from segue.core.errors import TitleTooLong
+
+LONGEST_TITLE = 100
+_WORDS_IN_A_GUESS = 7
+
+_NUMBERED = re.compile(r"(?P<base>.*\S) #(?P<number>[1-9][0-9]{0,8})", re.DOTALL)
+_PICTOGRAPH = "\u00a9\u00ae\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+_STRAY_JOINER = re.compile(f"(?<![{_PICTOGRAPH}\ufe0f])\u200d|\u200d(?![{_PICTOGRAPH}])")
+_SPACES = re.compile(r"\s+")
+_INVISIBLE_LETTERS = frozenset("\u034f\u115f\u1160\u3164\uffa0\ufffc")
+_VISIBLE_FORMATS = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
+
+
+def clean_title(raw: str | None) -> str | None:
+    """The title that is kept of what somebody typed; None when nothing visible is left, an error when too long."""
+    title = _visible(raw or "")
+    if len(title) > LONGEST_TITLE:
+        raise TitleTooLong(len(title), LONGEST_TITLE)
+    return title or None
+
+
+def fitted_title(raw: str | None) -> str | None:
+    """The same for a title that nobody typed: shortened instead of refused."""
+    return _visible(_visible(raw or "")[:LONGEST_TITLE]) or None
+
+
+def title_from(first_words: str) -> str | None:
+    """A title made of how the conversation began, for when no model is there to find a better one."""
+    words = _visible(first_words).split(" ")
+    return fitted_title(" ".join(words[:_WORDS_IN_A_GUESS]))
+
+
+def split_title(title: str) -> tuple[str, int]:
+    """The name of the conversation and the number of the part; an unnumbered title is part 1."""
+    if match := _NUMBERED.fullmatch(title):
+        return match["base"], int(match["number"])
+    return title, 1
+
+
+def numbered_title(base: str, number: int) -> str:
+    """`base #number`, the base shortened when both together would be too long."""
+    suffix = f" #{number}"
+    return _visible(base[: LONGEST_TITLE - len(suffix)]) + suffix
+
+
+def next_title(title: str, taken: Iterable[str]) -> str:
+    """The first number after every one the same base already has."""
+    taken = set(taken)
+    base, number = split_title(title)
+    number = max([number, *(n for b, n in map(split_title, taken) if b == base)]) + 1
+    while (candidate := numbered_title(base, number)) in taken:  # a shortened base may meet a stranger's title
+        number += 1
+    return candidate
+
+
+def _visible(raw: str) -> str:
+    characters = [" " if c.isspace() else c for c in raw if c.isspace() or _is_shown(c)]
+    return _SPACES.sub(" ", _STRAY_JOINER.sub("", "".join(characters))).strip()
+
+
+def _is_shown(character: str) -> bool:
+    if character.isascii():
+        return character.isprintable()
+    if character == "\u200d" or character in _VISIBLE_FORMATS:
+        return True
+    return character not in _INVISIBLE_LETTERS and unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Zl", "Zp")

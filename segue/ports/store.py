@@ -1,0 +1,183 @@
+"""The store: two methods that run a unit of work in one transaction, and the tables a transaction gives access to.
+
+A transaction is opened under a scope, and every table it offers shows only what that scope may see.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from datetime import datetime
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
+
+from segue.core.lifecycle import Lane
+from segue.core.lineage import Link
+from segue.core.messages import Draft, Message
+from segue.core.policy import ResetReason
+from segue.core.scope import Scope
+from segue.core.sessions import Listed, Session
+from segue.core.usage import Billing, Usage
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Filter(NamedTuple):
+    """Which sessions to list; what is not said does not narrow."""
+
+    sources: tuple[str, ...] = ()
+    exclude_sources: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    archived: bool | None = False
+    tips_only: bool = True
+    tag: str | None = None
+    agent: str | None = None
+    active_since: float | None = None
+    inactive_since: float | None = None
+    ended: bool | None = None
+    pinned: bool | None = None
+    min_messages: int = 0
+
+
+class SourceCount(NamedTuple):
+    source: str
+    sessions: int
+    messages: int
+
+
+class TrashEntry(NamedTuple):
+    """A session in the trash; `conversation` is shared by all parts that were deleted, and come back, together."""
+
+    session_id: str
+    conversation: str
+    title: str | None
+    first_line: str
+    source: str
+    principal: str
+    audience: str
+    message_count: int
+    trashed_at: float
+
+
+class ResetRow(NamedTuple):
+    """That a lane got a new session: who asked or which rule, from which session to which."""
+
+    lane_key: str
+    at: datetime
+    reason: ResetReason
+    who: str
+    from_session: str | None
+    to_session: str
+    had_activity: bool
+
+
+class Sessions(Protocol):
+    def find(self, session_id: str) -> Session | None: ...
+    def insert(self, session: Session) -> bool:
+        """Store a new session; False when the id is taken, whoever may see that session."""
+
+    def change(self, session_id: str, **columns: Any) -> bool:
+        """Set columns of one session; False when it is not there."""
+
+    def record(self, session_id: str, *, messages: int, tool_calls: int, at: float, first_line: str) -> bool:
+        """Keep the counters in step with a message that is being added."""
+
+    def recount(self, session_id: str) -> None:
+        """Make counters and preview say what is live."""
+
+    def add_usage(self, session_id: str, usage: Usage, billing: Billing, *, absolute: bool) -> bool: ...
+    def delete(self, session_ids: Collection[str]) -> int: ...
+    def with_prefix(self, prefix: str, limit: int) -> list[str]: ...
+    def titled(self, title: str) -> list[Listed]: ...
+    def titles_of(self, principal: str, beginning: str) -> list[str]: ...
+    def open_in_lane(self, key: str) -> Session | None: ...
+    def children(self, session_ids: Collection[str]) -> list[Link]: ...
+    def spawned_by(self, session_ids: Collection[str]) -> list[str]: ...
+    def listed(self, wanted: Filter, limit: int | None, offset: int) -> list[Listed]: ...
+    def count(self, wanted: Filter) -> int: ...
+    def by_source(self) -> list[SourceCount]: ...
+    def in_order(self, sources: Collection[str] = ()) -> Iterator[Session]:
+        """Every session, oldest first, read in small steps."""
+
+    def tags(self, session_ids: Collection[str]) -> dict[str, list[str]]: ...
+    def tag(self, session_id: str, tags: Iterable[str]) -> None: ...
+    def untag(self, session_id: str, tags: Iterable[str]) -> None: ...
+
+
+class Messages(Protocol):
+    def append(self, session_id: str, message: Draft) -> tuple[int, int]:
+        """Add at the end; the new row's id and seq."""
+
+    def insert(self, session_id: str, seq: int, state: str, message: Draft) -> int:
+        """Add at a given place, as imports and summaries do."""
+
+    def of(
+        self, session_id: str, *, every_state: bool = False, after: int = -1, limit: int | None = None, offset: int = 0
+    ) -> list[Message]: ...
+    def last(self, session_id: str, limit: int, *, every_state: bool = False) -> list[Message]:
+        """The last messages, in reading order; costs the same however long the session is."""
+
+    def find(self, message_id: int) -> Message | None: ...
+    def find_seq(self, session_id: str, seq: int) -> Message | None: ...
+    def last_user_seqs(self, session_id: str, limit: int) -> list[int]: ...
+    def mark(self, session_id: str, first_seq: int, old: str, new: str) -> int:
+        """Change the state of every message from `first_seq` on that is in state `old`."""
+
+    def delete(self, session_id: str) -> int: ...
+    def count(self, session_id: str | None = None) -> int: ...
+
+
+class Lanes(Protocol):
+    def find(self, key: str) -> Lane | None: ...
+    def find_by_session(self, session_id: str) -> Lane | None: ...
+    def insert(self, lane: Lane) -> None: ...
+    def change(self, lane: Lane) -> bool:
+        """Write a lane back; False when somebody changed it since it was read."""
+
+    def delete(self, key: str) -> bool: ...
+    def listed(self, active_since: datetime | None = None) -> list[Lane]: ...
+    def add_reset(self, row: ResetRow) -> None: ...
+    def resets(self, key: str) -> list[ResetRow]: ...
+    def reset_into(self, session_id: str) -> ResetRow | None:
+        """The reset that a session began with."""
+
+
+class Trash(Protocol):
+    def put(self, entry: TrashEntry, payload: str) -> None: ...
+    def listed(self) -> list[TrashEntry]: ...
+    def of_conversation(self, conversation: str) -> list[TrashEntry]: ...
+    def with_prefix(self, prefix: str, limit: int) -> list[TrashEntry]: ...
+    def payload(self, session_id: str) -> str: ...
+    def remove(self, session_ids: Collection[str]) -> int: ...
+    def older_than(self, moment: float) -> list[TrashEntry]: ...
+
+
+class Meta(Protocol):
+    def get(self, key: str) -> str | None: ...
+    def set(self, key: str, value: str) -> None: ...
+
+
+class Transaction(Protocol):
+    """One unit of work, all of it or nothing."""
+
+    @property
+    def scope(self) -> Scope: ...
+    @property
+    def sessions(self) -> Sessions: ...
+    @property
+    def messages(self) -> Messages: ...
+    @property
+    def lanes(self) -> Lanes: ...
+    @property
+    def trash(self) -> Trash: ...
+    @property
+    def meta(self) -> Meta: ...
+
+
+class Store(Protocol):
+    def write(
+        self, scope: Scope, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run `work` in one transaction. It may run again after a lost race, so it must only touch the database."""
+
+    def read(
+        self, scope: Scope, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run `work` on one snapshot of the database, beside any writer."""

@@ -1,0 +1,130 @@
+"""Sessions go into the trash, come back from it, and leave it for good."""
+
+import json
+from collections.abc import Callable, Collection
+from typing import NamedTuple
+
+from segue.core.errors import Ambiguous, SessionNotFound
+from segue.core.portable import dumps, from_mapping
+from segue.core.sessions import Listed, Session
+from segue.ports.store import Filter, Transaction, TrashEntry
+from segue.sessions.exporting import export_session
+from segue.sessions.finding import find_conversation, get_session
+from segue.sessions.titling import free_title
+
+_CANDIDATES = 100
+
+
+class Restored(NamedTuple):
+    session_ids: list[str]
+    notes: list[str]
+
+
+def discard_session(tx: Transaction, session_id: str, now: float, conversation: str | None = None) -> TrashEntry:
+    """Move one session into the trash, whole."""
+    session = get_session(tx, session_id)
+    entry = TrashEntry(
+        session_id=session.id,
+        conversation=conversation or session.id,
+        title=session.title,
+        first_line=session.first_line,
+        source=session.source,
+        principal=session.principal,
+        audience=session.audience,
+        message_count=session.message_count,
+        trashed_at=now,
+    )
+    tx.trash.remove([session.id])  # an older copy that was replaced once
+    tx.trash.put(entry, dumps(export_session(tx, session_id)))
+    tx.sessions.delete([session_id])
+    return entry
+
+
+def discard_conversation(tx: Transaction, session_id: str, now: float) -> list[TrashEntry]:
+    """Move a conversation into the trash: all its parts and the subagents it started. Its title is free again."""
+    parts = find_conversation(tx, session_id)
+    return [discard_session(tx, part, now, conversation=parts[0]) for part in parts]
+
+
+def purge_conversation(tx: Transaction, session_id: str) -> int:
+    """Remove a conversation without a trace in the tables; the caller compacts the file afterwards."""
+    if tx.sessions.find(session_id):
+        return tx.sessions.delete(find_conversation(tx, session_id))
+    return tx.trash.remove([entry.session_id for entry in find_trashed(tx, session_id)])
+
+
+def find_trashed(tx: Transaction, wanted: str) -> list[TrashEntry]:
+    """The parts of the trashed conversation that an id, or the beginning of one, means."""
+    candidates = tx.trash.with_prefix(wanted, _CANDIDATES) if wanted else []
+    conversations = {entry.conversation for entry in candidates if entry.session_id == wanted} or {
+        entry.conversation for entry in candidates
+    }
+    if not conversations:
+        raise SessionNotFound(wanted)
+    if len(conversations) > 1:
+        raise Ambiguous(wanted, sorted(entry.session_id for entry in candidates))
+    return tx.trash.of_conversation(conversations.pop())
+
+
+def restore_conversation(tx: Transaction, wanted: str) -> Restored:
+    """Bring a conversation back as it was. A title that was given away meanwhile gets a number."""
+    entries = find_trashed(tx, wanted)
+    notes: list[str] = []
+    for entry in entries:
+        portable = from_mapping(json.loads(tx.trash.payload(entry.session_id)))
+        session = _free(tx, portable.session, notes)
+        if not tx.sessions.insert(session):
+            notes.append(f"{session.id} is here already; the copy in the trash was left there.")
+            continue
+        tx.sessions.tag(session.id, portable.tags)
+        for message in portable.messages:
+            tx.messages.insert(session.id, message.seq, message.state, message.draft)
+        tx.trash.remove([entry.session_id])
+    return Restored([entry.session_id for entry in entries], notes)
+
+
+def trash_before(tx: Transaction, before: float | None = None) -> list[TrashEntry]:
+    """What is in the trash, or what has been there since before a moment."""
+    return tx.trash.listed() if before is None else tx.trash.older_than(before)
+
+
+def empty_trash(tx: Transaction, before: float | None = None) -> list[TrashEntry]:
+    """Forget it."""
+    entries = trash_before(tx, before)
+    if entries:
+        tx.trash.remove([entry.session_id for entry in entries])
+    return entries
+
+
+def find_prunable(tx: Transaction, before: float, sources: Collection[str] = ()) -> list[Listed]:
+    """Ended conversations without activity since a moment, judged by their newest part; pinned ones never.
+
+    A subagent goes with the conversation that started it.
+    """
+    wanted = Filter(sources=tuple(sources), inactive_since=before, ended=True, pinned=False, archived=None)
+    found = tx.sessions.listed(wanted, limit=None, offset=0)
+    return [one for one in found if one.spawned_by is None or tx.sessions.find(one.spawned_by) is None]
+
+
+def prune(
+    tx: Transaction, before: float, now: float, sources: Collection[str] = (), tell: Callable[[], object] | None = None
+) -> list[TrashEntry]:
+    """Move every prunable conversation into the trash."""
+    gone: list[TrashEntry] = []
+    for session in find_prunable(tx, before, sources):
+        if tx.sessions.find(session.id):  # a subagent may have gone with its conversation
+            gone += discard_conversation(tx, session.id, now)
+        if tell:
+            tell()
+    return gone
+
+
+def _free(tx: Transaction, session: Session, notes: list[str]) -> Session:
+    if session.title and session.title in tx.sessions.titles_of(session.principal, session.title):
+        title = free_title(tx, session.principal, session.title)
+        notes.append(f"The title {session.title!r} is taken now; it came back as {title!r}.")
+        session = session._replace(title=title)
+    if session.lane_key and session.is_open and tx.sessions.open_in_lane(session.lane_key):
+        session = session._replace(ended_at=session.last_active_at, end_reason="trashed")
+        notes.append(f"The lane of {session.id} goes on elsewhere; it came back as ended.")
+    return session

@@ -1,0 +1,89 @@
+"""From what somebody typed to the session that is meant, and from one part of a conversation to the others."""
+
+from segue.core.errors import Ambiguous, SessionNotFound
+from segue.core.lineage import Link, tip_of
+from segue.core.scope import OWNER
+from segue.core.sessions import Session
+from segue.core.titles import fitted_title
+from segue.ports.store import Transaction
+
+_CANDIDATES = 100
+
+
+def get_session(tx: Transaction, session_id: str) -> Session:
+    session = tx.sessions.find(session_id)
+    if session is None:
+        raise SessionNotFound(session_id)
+    return session
+
+
+def find_id(tx: Transaction, wanted: str) -> str | None:
+    """The session with that id, or the only one whose id begins so."""
+    if tx.sessions.find(wanted):
+        return wanted
+    candidates = tx.sessions.with_prefix(wanted, _CANDIDATES) if wanted else []
+    if len(candidates) > 1:
+        raise Ambiguous(wanted, candidates)
+    return candidates[0] if candidates else None
+
+
+def find_titled(tx: Transaction, title: str) -> str | None:
+    """The newest part of the conversation that carries the title. One's own comes before anybody else's."""
+    wanted = fitted_title(title)
+    holders = tx.sessions.titled(wanted) if wanted else []
+    own = [holder for holder in holders if holder.principal in (tx.scope.principal, OWNER)] or holders
+    if len(own) > 1:
+        raise Ambiguous(title, [f"{holder.id} ({holder.principal})" for holder in own])
+    return find_tip(tx, own[0].id) if own else None
+
+
+def get_id(tx: Transaction, wanted: str) -> str:
+    """The session that an id, a title or the beginning of an id means, in that order."""
+    if tx.sessions.find(wanted):
+        return wanted
+    found = find_titled(tx, wanted) or find_id(tx, wanted)
+    if found is None:
+        raise SessionNotFound(wanted)
+    return found
+
+
+def find_tip(tx: Transaction, session_id: str) -> str:
+    """Where the conversation goes on now."""
+    return tip_of(session_id, _descendants(tx, session_id))
+
+
+def find_ancestors(tx: Transaction, session: Session) -> list[Session]:
+    """The parts of the conversation before this one, oldest first."""
+    found: list[Session] = []
+    seen = {session.id}
+    while session.parent_session_id and session.parent_session_id not in seen:
+        parent = tx.sessions.find(session.parent_session_id)
+        if parent is None:
+            break
+        seen.add(parent.id)
+        found.append(parent)
+        session = parent
+    return found[::-1]
+
+
+def find_conversation(tx: Transaction, session_id: str) -> list[str]:
+    """Every part of a conversation from its beginning, and the subagents it started; what is deleted goes together."""
+    ancestors = find_ancestors(tx, get_session(tx, session_id))
+    root = ancestors[0].id if ancestors else session_id
+    found = [root, *(link.id for link in _descendants(tx, root))]
+    fresh = found
+    while fresh := [one for one in tx.sessions.spawned_by(fresh) if one not in found]:
+        found += fresh
+    return found
+
+
+def _descendants(tx: Transaction, session_id: str) -> list[Link]:
+    found: list[Link] = []
+    seen = {session_id}
+    generation = [session_id]
+    while generation:
+        links = [link for link in tx.sessions.children(generation) if link.id not in seen]
+        found += links
+        generation = [link.id for link in links]
+        seen.update(generation)
+    return found

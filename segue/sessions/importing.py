@@ -1,0 +1,78 @@
+"""Sessions come in from an export: unchanged, once, and without disturbing what is there."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from segue.core.errors import InvalidSession
+from segue.core.portable import PortableSession, from_mapping
+from segue.core.sessions import Session, TitleSource
+from segue.ports.store import Transaction
+from segue.sessions.discarding import discard_session
+from segue.sessions.exporting import export_session
+from segue.sessions.titling import free_title
+
+
+class OnConflict(StrEnum):
+    """What to do with a session whose id is here with other content."""
+
+    SKIP = "skip"
+    REPLACE = "replace"
+    COPY = "copy"
+
+
+class Outcome(StrEnum):
+    ADDED = "added"
+    UNCHANGED = "unchanged"
+    SKIPPED = "skipped"
+    REPLACED = "replaced"
+    COPIED = "copied"
+
+
+class Imported(NamedTuple):
+    """What became of one session, and what had to be adjusted."""
+
+    session_id: str
+    outcome: Outcome
+    messages: int
+    notes: tuple[str, ...] = ()
+
+
+def import_session(
+    tx: Transaction, portable: PortableSession, *, on_conflict: OnConflict, copy_id: str, now: float
+) -> Imported:
+    """Take one session in. The same session twice is one session; a different one under its id is a conflict."""
+    session, outcome = portable.session, Outcome.ADDED
+    if tx.sessions.find(session.id):
+        if from_mapping(export_session(tx, session.id)) == portable._replace(unknown=()):
+            return Imported(session.id, Outcome.UNCHANGED, len(portable.messages))
+        if on_conflict is OnConflict.SKIP:
+            return Imported(session.id, Outcome.SKIPPED, 0, ("it is here already, with other content",))
+        if on_conflict is OnConflict.REPLACE:
+            discard_session(tx, session.id, now)
+            outcome = Outcome.REPLACED
+        else:
+            session, outcome = session._replace(id=copy_id), Outcome.COPIED
+    session, notes = _fitted(tx, session, now)
+    if not tx.sessions.insert(session):
+        raise InvalidSession(f"its id {session.id} belongs to somebody else here")
+    tx.sessions.tag(session.id, portable.tags)
+    for message in portable.messages:
+        tx.messages.insert(session.id, message.seq, message.state, message.draft)
+    if portable.unknown:
+        notes.append(f"fields this version does not know were left out: {', '.join(portable.unknown)}")
+    return Imported(session.id, outcome, len(portable.messages), tuple(notes))
+
+
+def _fitted(tx: Transaction, session: Session, now: float) -> tuple[Session, list[str]]:
+    """The session with whatever would clash here adjusted, and a sentence for each adjustment."""
+    notes = []
+    if not tx.scope.sees_all:
+        session = session._replace(principal=tx.scope.principal, audience=tx.scope.room or "")
+    if session.title and session.title in tx.sessions.titles_of(session.principal, session.title):
+        title = free_title(tx, session.principal, session.title)
+        notes.append(f"its title {session.title!r} is taken here; it is now {title!r}")
+        session = session._replace(title=title, title_source=TitleSource.IMPORT)
+    if session.lane_key and session.is_open and (current := tx.sessions.open_in_lane(session.lane_key)):
+        notes.append(f"its lane goes on here in session {current.id}; it came in as ended")
+        session = session._replace(ended_at=now, end_reason="import")
+    return session, notes

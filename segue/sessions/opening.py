@@ -1,0 +1,140 @@
+"""A message arrives in a lane: which session does it belong to?"""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from segue.core.errors import StoreBusy
+from segue.core.ids import LaneKey, SessionId
+from segue.core.keys import KeyRules, Place, build_key, place_of
+from segue.core.lifecycle import Decision, Lane, Phase, Reset, Start, decide
+from segue.core.moments import instant
+from segue.core.policy import ResetPolicies, ResetReason
+from segue.core.scope import principal_of, scope_in
+from segue.core.sessions import Session, kind_of
+from segue.core.sources import SessionSource
+from segue.core.text import storable
+from segue.ports.store import ResetRow, Transaction
+
+
+class Arrival(NamedTuple):
+    """Everything about a message that decides where it goes; `admitted_at` is the only clock there is."""
+
+    source: SessionSource
+    admitted_at: datetime
+    fresh_id: str
+    agent: str = "main"
+    busy: bool = False
+    force_new: bool = False
+
+
+class Rules(NamedTuple):
+    """The settings that decide it."""
+
+    keys: KeyRules
+    policies: ResetPolicies
+    freshness: timedelta
+
+
+class Opened(NamedTuple):
+    lane: Lane
+    session: Session
+    decision: Decision
+
+
+def open_session(tx: Transaction, arrival: Arrival, rules: Rules) -> Opened:
+    """Find or make the session of a message, in one transaction, and move the lane's clock."""
+    source, now = arrival.source, arrival.admitted_at
+    place = place_of(source, rules.keys, arrival.agent)
+    lane = tx.lanes.find(build_key(place)) or _rebuilt(tx, build_key(place))
+    policy = rules.policies.choose(source.platform, source.chat_type, source.thread_id or "")
+    decision = decide(lane, policy, now, busy=arrival.busy, freshness=rules.freshness)
+    if arrival.force_new and lane is not None and not isinstance(decision, Start):
+        decision = Reset(ResetReason.ASKED)
+    lane = lane or _new_lane(place, source, rules.keys, now)
+    lane = replace(lane, origin=source, last_person_at=now, updated_at=now, finalised_at=None)
+    if isinstance(decision, Start):
+        lane = begin_session(tx, lane, arrival.fresh_id, now, agent=arrival.agent)
+    elif isinstance(decision, Reset):
+        lane = reset_lane(tx, lane, arrival.fresh_id, decision.reason, now, who=lane.principal)
+    lane = save_lane(tx, lane)
+    session = tx.sessions.find(lane.session_id or "")
+    assert session is not None
+    return Opened(lane, session, decision)
+
+
+def begin_session(
+    tx: Transaction, lane: Lane, session_id: str, now: datetime, *, reset_from: str | None = None, agent: str = "main"
+) -> Lane:
+    """A new session in a lane that has none open."""
+    source = lane.origin
+    tx.sessions.insert(
+        Session(
+            id=session_id,
+            source=source.platform if source else "unknown",
+            user_id=storable(source.participant) or None if source else None,
+            kind=kind_of(source.platform) if source else kind_of(""),
+            agent=agent,
+            started_at=now.timestamp(),
+            last_active_at=now.timestamp(),
+            start_reason="reset" if reset_from else "new",
+            reset_from=reset_from,
+            lane_key=lane.key,
+            principal=lane.principal,
+            audience=lane.audience,
+        )
+    )
+    return replace(lane, session_id=SessionId(session_id), phase=Phase.ACTIVE, phase_reason=None, phase_since=None)
+
+
+def reset_lane(tx: Transaction, lane: Lane, session_id: str, reason: ResetReason, now: datetime, *, who: str) -> Lane:
+    """End the lane's session, say why, and begin a new one that knows where it came from."""
+    old = tx.sessions.find(lane.session_id or "")
+    if old is not None and old.is_open:
+        tx.sessions.change(old.id, ended_at=now.timestamp(), end_reason=reason)
+    lane = begin_session(
+        tx, lane, session_id, now, reset_from=old.id if old else None, agent=old.agent if old else "main"
+    )
+    had_activity = old is not None and old.message_count > 0
+    tx.lanes.add_reset(ResetRow(lane.key, now, reason, who, old.id if old else None, session_id, had_activity))
+    return lane
+
+
+def save_lane(tx: Transaction, lane: Lane) -> Lane:
+    """Write a lane, new or changed; whoever changed it in between goes first."""
+    if lane.version == 0:
+        tx.lanes.insert(replace(lane, version=1))
+    elif not tx.lanes.change(lane):
+        raise StoreBusy(f"Lane {lane.key} is being changed by somebody else; try again.")
+    return replace(lane, version=lane.version + 1)
+
+
+def _new_lane(place: Place, source: SessionSource, rules: KeyRules, now: datetime) -> Lane:
+    scope = scope_in(place, principal_of(source, rules))
+    return Lane(
+        key=build_key(place),
+        session_id=None,
+        last_person_at=now,
+        principal=scope.principal,
+        audience=scope.room or "",
+        origin=source,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def _rebuilt(tx: Transaction, key: LaneKey) -> Lane | None:
+    """A lane that is known only by its open session, as after an import into another home."""
+    session = tx.sessions.open_in_lane(key)
+    if session is None:
+        return None
+    last = instant(session.last_active_at)
+    return Lane(
+        key=key,
+        session_id=SessionId(session.id),
+        last_person_at=last,
+        principal=session.principal,
+        audience=session.audience,
+        created_at=instant(session.started_at),
+        updated_at=last,
+    )

@@ -1,0 +1,35 @@
+"""Transcripts read back: as rows, and as the conversation that a model sees."""
+
+from typing import Any
+
+from segue.core.messages import Message
+from segue.core.sessions import Session
+from segue.core.transcript import as_chat, read_through
+from segue.ports.store import Transaction
+from segue.sessions.finding import find_ancestors, get_session
+
+
+def view_of(tx: Transaction, session_id: str) -> list[Message]:
+    """What the conversation is now: of a compressed one the summary, the tail its parents kept, its own messages."""
+    session = get_session(tx, session_id)
+    return read_through(tx.messages.of(session_id), _kept(tx, session))
+
+
+def conversation(tx: Transaction, session_id: str, *, provider: str | None = None, shared: bool = False) -> list[Any]:
+    """The view in chat format, always valid for a provider."""
+    return as_chat(view_of(tx, session_id), provider=provider, shared=shared)
+
+
+def _kept(tx: Transaction, session: Session) -> list[Message]:
+    """The messages that a compression left as they were, from where it says on, up to this session's beginning."""
+    if session.kept_session_id is None or session.kept_seq is None:
+        return []
+    ancestors = find_ancestors(tx, session)
+    names = [ancestor.id for ancestor in ancestors]
+    if session.kept_session_id not in names:
+        return []
+    first, *rest = names[names.index(session.kept_session_id) :]
+    kept = tx.messages.of(first, after=session.kept_seq - 1)
+    for name in rest:
+        kept += tx.messages.of(name, after=0)
+    return kept

@@ -1,0 +1,57 @@
+"""What is said becomes rows, and the session's counters follow in the same transaction."""
+
+from typing import NamedTuple
+
+from segue.core.errors import SessionNotFound
+from segue.core.messages import Draft, count_calls, first_line_of
+from segue.core.usage import Billing, Usage
+from segue.ports.store import Transaction
+from segue.sessions.finding import get_session
+
+
+class Appended(NamedTuple):
+    id: int
+    seq: int
+
+
+def append_message(tx: Transaction, session_id: str, message: Draft) -> Appended:
+    """Add one message at the end of a session."""
+    if not _counted(tx, session_id, message):
+        raise SessionNotFound(session_id)
+    return Appended(*tx.messages.append(session_id, message))
+
+
+def replace_messages(tx: Transaction, session_id: str, messages: list[Draft]) -> int:
+    """Let a transcript say something else from now on. What it said before is kept as undone."""
+    get_session(tx, session_id)
+    tx.messages.mark(session_id, 0, "live", "undone")
+    for message in messages:
+        tx.messages.append(session_id, message)
+    tx.sessions.recount(session_id)
+    return len(messages)
+
+
+def clear_messages(tx: Transaction, session_id: str) -> int:
+    """Empty a session but keep its record. Its messages are kept as undone."""
+    get_session(tx, session_id)
+    cleared = tx.messages.mark(session_id, 0, "live", "undone")
+    tx.sessions.recount(session_id)
+    return cleared
+
+
+def keep_system_prompt(tx: Transaction, session_id: str, prompt: str) -> None:
+    """Note what the model is told before anything else."""
+    if not tx.sessions.change(session_id, system_prompt=prompt):
+        raise SessionNotFound(session_id)
+
+
+def add_usage(tx: Transaction, session_id: str, usage: Usage, billing: Billing, *, absolute: bool = False) -> None:
+    """Count what model calls used; `absolute` sets the totals instead."""
+    if not tx.sessions.add_usage(session_id, usage, billing, absolute=absolute):
+        raise SessionNotFound(session_id)
+
+
+def _counted(tx: Transaction, session_id: str, message: Draft) -> bool:
+    line = first_line_of(message.content) if message.role == "user" else ""
+    calls = count_calls(message.tool_calls)
+    return tx.sessions.record(session_id, messages=1, tool_calls=calls, at=message.timestamp, first_line=line)

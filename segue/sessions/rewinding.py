@@ -1,0 +1,51 @@
+"""Undo: messages fall silent, and can speak again."""
+
+from typing import NamedTuple
+
+from segue.core.errors import MessageNotFound
+from segue.core.messages import Message, State
+from segue.ports.store import Transaction
+from segue.sessions.finding import get_session
+
+
+class Rewound(NamedTuple):
+    """What an undo did: how many messages and turns fell silent, and what the first of them said."""
+
+    messages: int
+    turns: int
+    target: Message | None
+
+
+def rewind_to(tx: Transaction, session_id: str, message_id: int) -> Rewound:
+    """Undo a user message and everything after it."""
+    get_session(tx, session_id)
+    target = tx.messages.find(message_id)
+    if target is None or target.session_id != session_id or target.role != "user" or not target.is_live:
+        raise MessageNotFound(f"Session {session_id} has no user message {message_id} that could be undone.")
+    turns = sum(seq >= target.seq for seq in tx.messages.last_user_seqs(session_id, target.seq + 1))
+    return _rewind(tx, session_id, target, turns)
+
+
+def rewind_turns(tx: Transaction, session_id: str, turns: int) -> Rewound:
+    """Undo the last turns, at most as many as there are."""
+    get_session(tx, session_id)
+    seqs = tx.messages.last_user_seqs(session_id, max(turns, 0))
+    target = tx.messages.find_seq(session_id, seqs[-1]) if seqs else None
+    return Rewound(0, 0, None) if target is None else _rewind(tx, session_id, target, len(seqs))
+
+
+def restore_rewound(tx: Transaction, session_id: str, message_id: int) -> int:
+    """Let the undone messages from that one on speak again. Compacted ones stay where they are."""
+    get_session(tx, session_id)
+    target = tx.messages.find(message_id)
+    if target is None or target.session_id != session_id:
+        raise MessageNotFound(f"Session {session_id} has no message {message_id}.")
+    restored = tx.messages.mark(session_id, target.seq, State.UNDONE, State.LIVE)
+    tx.sessions.recount(session_id)
+    return restored
+
+
+def _rewind(tx: Transaction, session_id: str, target: Message, turns: int) -> Rewound:
+    undone = tx.messages.mark(session_id, target.seq, State.LIVE, State.UNDONE)
+    tx.sessions.recount(session_id)
+    return Rewound(undone, turns, target)

@@ -1,0 +1,99 @@
+"""What people and restarts do to a lane besides talking in it: reset, switch, suspend, interrupt, forget."""
+
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from segue.core.errors import LaneNotFound
+from segue.core.ids import SessionId
+from segue.core.lifecycle import Interruption, Lane, Phase, interrupt
+from segue.core.policy import ResetReason
+from segue.ports.store import Transaction
+from segue.sessions.finding import get_session
+from segue.sessions.opening import reset_lane, save_lane
+
+
+def get_lane(tx: Transaction, key: str) -> Lane:
+    lane = tx.lanes.find(key)
+    if lane is None:
+        raise LaneNotFound(key)
+    return lane
+
+
+def reset_on_request(tx: Transaction, key: str, fresh_id: str, now: datetime, who: str) -> Lane:
+    """`/new` and `/reset`: a new session in the same lane."""
+    lane = reset_lane(tx, get_lane(tx, key), fresh_id, ResetReason.ASKED, now, who=who)
+    return save_lane(tx, replace(lane, updated_at=now))
+
+
+def switch_session(tx: Transaction, key: str, target_id: str, now: datetime) -> Lane:
+    """`/resume`: the lane goes on with another session, which leaves the lane it was in."""
+    lane, target = get_lane(tx, key), get_session(tx, target_id)
+    if lane.session_id == target.id:
+        return lane
+    if lane.session_id and (old := tx.sessions.find(lane.session_id)) and old.is_open:
+        tx.sessions.change(old.id, ended_at=now.timestamp(), end_reason="session_switch")
+    if (elsewhere := tx.lanes.find_by_session(target.id)) and elsewhere.key != key:
+        save_lane(tx, replace(elsewhere, session_id=None))
+    tx.sessions.change(target.id, ended_at=None, end_reason=None, lane_key=lane.key)
+    active = replace(lane, session_id=SessionId(target.id), phase=Phase.ACTIVE, phase_reason=None, phase_since=None)
+    return save_lane(tx, replace(active, updated_at=now, last_person_at=now))
+
+
+def suspend_lane(tx: Transaction, key: str, now: datetime, reason: str = "stopped") -> Lane:
+    """The next message starts a new session, whatever the policy says."""
+    return save_lane(tx, replace(get_lane(tx, key), phase=Phase.SUSPENDED, phase_reason=reason, phase_since=now))
+
+
+def interrupt_lane(tx: Transaction, key: str, reason: Interruption, now: datetime) -> Lane:
+    """A turn was cut off: the next message continues the same session. Never replaces a suspension."""
+    lane = get_lane(tx, key)
+    if interrupt(lane.phase) is lane.phase:
+        return lane
+    return save_lane(tx, replace(lane, phase=Phase.INTERRUPTED, phase_reason=reason, phase_since=now))
+
+
+def complete_turn(tx: Transaction, key: str) -> Lane:
+    """A turn ended well: only this returns an interrupted lane to active."""
+    lane = get_lane(tx, key)
+    if lane.phase is not Phase.INTERRUPTED:
+        return lane
+    return save_lane(tx, replace(lane, phase=Phase.ACTIVE, phase_reason=None, phase_since=None))
+
+
+def touch_lane(tx: Transaction, key: str, now: datetime, context_tokens: int | None = None) -> Lane:
+    """Note an interaction. The clock that resets go by moves only when a person speaks."""
+    lane = get_lane(tx, key)
+    if context_tokens is not None and lane.session_id:
+        tx.sessions.change(lane.session_id, context_tokens=context_tokens)
+    return save_lane(tx, replace(lane, updated_at=now))
+
+
+def interrupt_recent(tx: Transaction, now: datetime, max_age: timedelta) -> int:
+    """After an unclean stop: every active lane that was in use a moment ago is interrupted."""
+    recent = [lane for lane in tx.lanes.listed(active_since=now - max_age) if lane.phase is Phase.ACTIVE]
+    for lane in recent:
+        interrupt_lane(tx, lane.key, Interruption.RESTART, now)
+    return len(recent)
+
+
+def delete_lane(tx: Transaction, key: str, now: datetime) -> None:
+    """Forget a lane: its session ends and keeps its transcript; the next message starts afresh."""
+    lane = get_lane(tx, key)
+    if lane.session_id and (session := tx.sessions.find(lane.session_id)) and session.is_open:
+        tx.sessions.change(session.id, ended_at=now.timestamp(), end_reason="lane_deleted")
+    tx.lanes.delete(key)
+
+
+def prune_lanes(tx: Transaction, now: datetime, max_age: timedelta, busy: Collection[str] = ()) -> int:
+    """Forget lanes that nobody used for long; suspended ones and those with background work stay."""
+    old = [
+        lane
+        for lane in tx.lanes.listed()
+        if (lane.updated_at or lane.last_person_at) < now - max_age
+        and lane.phase is not Phase.SUSPENDED
+        and lane.key not in busy
+    ]
+    for lane in old:
+        delete_lane(tx, lane.key, now)
+    return len(old)

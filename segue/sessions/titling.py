@@ -1,0 +1,32 @@
+"""Names for conversations."""
+
+from segue.core.errors import TitleTaken
+from segue.core.sessions import TitleSource, standing
+from segue.core.titles import LONGEST_TITLE, clean_title, next_title, split_title
+from segue.ports.store import Transaction
+from segue.sessions.finding import find_ancestors, get_session
+
+_SHARED_BEGINNING = LONGEST_TITLE - 20  # a shortened base still begins like the long one
+
+
+def set_title(tx: Transaction, session_id: str, raw: str | None, source: TitleSource = TitleSource.USER) -> str | None:
+    """Give a session a title, or take it away; a title that another session holds is refused with the holder's name.
+
+    An earlier part of the same conversation gives its title up.
+    """
+    title = clean_title(raw)
+    session = get_session(tx, session_id)
+    for holder in tx.sessions.titled(title) if title else []:
+        if holder.id == session_id or holder.principal != session.principal:
+            continue
+        if holder.id not in {ancestor.id for ancestor in find_ancestors(tx, session)}:
+            raise TitleTaken(title or "", holder.id, standing(holder))
+        tx.sessions.change(holder.id, title=None, title_source=None)
+    tx.sessions.change(session_id, title=title, title_source=source if title else None)
+    return title
+
+
+def free_title(tx: Transaction, principal: str, title: str) -> str:
+    """The next `#N` of a title that nobody has yet."""
+    base, _ = split_title(title)
+    return next_title(title, tx.sessions.titles_of(principal, base[:_SHARED_BEGINNING]))

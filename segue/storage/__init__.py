@@ -1,0 +1,1 @@
+"""The only folder that speaks SQL: one store, written once for every database, over one engine per database."""

@@ -1,0 +1,158 @@
+"""What must never happen to a SQLite file, stopped before it does.
+
+Closing any descriptor of a database file drops the locks that this process holds on it; a connection carried through
+a fork shares them; a network file system may not have them at all. Each has lost committed messages elsewhere.
+"""
+
+import ctypes
+import os
+import stat
+import sys
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from weakref import WeakSet
+
+from segue.core.errors import HomeRefused, StoreError
+
+NETWORK_FILE_SYSTEMS = frozenset(
+    {
+        "9p",
+        "afs",
+        "ceph",
+        "cifs",
+        "coda",
+        "davfs",
+        "glusterfs",
+        "lustre",
+        "ncpfs",
+        "nfs",
+        "nfs4",
+        "smb2",
+        "smb3",
+        "smbfs",
+    }
+    | {"vboxsf", "virtiofs"}
+    | {f"fuse.{name}" for name in ("cephfs", "glusterfs", "rclone", "s3fs", "sshfs")}
+)
+_COMPANIONS = ("", "-wal", "-shm", "-journal")
+
+_guarded: dict[str, Counter[str]] = {}
+"""Names of database files, each with how many stores of this process have such a file open, by folder."""
+
+
+class Forkable:
+    """Something that must not be used, or even closed, in a child of the process that opened it."""
+
+    def abandon(self) -> list[object]:
+        """Mark as unusable; the objects that must stay open for ever."""
+        raise NotImplementedError
+
+
+_forkable: WeakSet[Forkable] = WeakSet()
+
+
+def watch_for_fork(owner: Forkable) -> None:
+    _forkable.add(owner)
+
+
+def _abandon_all() -> None:
+    for owner in list(_forkable):
+        for handle in owner.abandon():
+            # One reference too many: closing it in the child would touch the parent's file.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(handle))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_abandon_all)
+
+
+def forbid_opening(path: Path) -> None:
+    """From now on, opening this database file in this process other than through its store raises an error."""
+    if not _guarded:
+        sys.addaudithook(_refuse_database_files)
+    for suffix in _COMPANIONS:
+        _guarded.setdefault(path.name + suffix, Counter())[os.path.realpath(path.parent)] += 1
+
+
+def allow_opening(path: Path) -> None:
+    """Lift the ban when the last store of the file is closed."""
+    for suffix in _COMPANIONS:
+        _guarded[path.name + suffix][os.path.realpath(path.parent)] -= 1
+
+
+def _refuse_database_files(event: str, arguments: tuple[Any, ...]) -> None:
+    if event not in ("open", "sqlite3.connect"):
+        return
+    named = arguments[0]
+    if not isinstance(named, str | bytes | os.PathLike):
+        return
+    folder, _, name = os.fsdecode(named).rpartition("/")
+    if name in _guarded and _guarded[name][os.path.realpath(folder or ".")]:
+        raise StoreError(
+            f"{name} is open in this process: opening it by path would drop its locks."
+            " Read it through Segue, or with another process."
+        )
+
+
+def make_private_folder(folder: Path) -> None:
+    """Create the folder for its owner alone, or make sure that an existing one is ours."""
+    try:
+        folder.mkdir(mode=0o700, parents=True)
+    except FileExistsError:
+        _check_folder(folder)
+    except OSError as error:
+        raise HomeRefused(
+            f"{folder} cannot be created ({error.strerror}); set SEGUE_HOME to a folder you own."
+        ) from error
+    else:
+        folder.chmod(0o700)
+
+
+def _check_folder(folder: Path) -> None:
+    found = folder.lstat()
+    if stat.S_ISLNK(found.st_mode):
+        raise HomeRefused(f"{folder} is a symbolic link; set SEGUE_HOME to the folder itself.")
+    if not stat.S_ISDIR(found.st_mode):
+        raise HomeRefused(f"{folder} is not a folder; set SEGUE_HOME to one.")
+    if hasattr(os, "getuid") and found.st_uid != os.getuid():
+        raise HomeRefused(f"{folder} belongs to another user; set SEGUE_HOME to a folder of your own.")
+
+
+def make_private_file(path: Path) -> None:
+    """Make sure that the database file is a plain file that only its owner can read. Never opens an existing one."""
+    if not os.path.lexists(path):
+        with suppress(FileExistsError):  # somebody else was faster
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_RDWR, 0o600))
+    check_file(path)
+    if path.stat().st_mode & 0o077:
+        path.chmod(0o600)
+
+
+def check_file(path: Path) -> None:
+    found = path.lstat()
+    if not stat.S_ISREG(found.st_mode):
+        raise HomeRefused(f"{path} is not a plain file; Segue keeps its hands off it.")
+    if hasattr(os, "getuid") and found.st_uid != os.getuid():
+        raise HomeRefused(f"{path} belongs to another user; set SEGUE_HOME to a folder of your own.")
+
+
+def file_system_of(path: Path, mounts: str) -> str | None:
+    """The type of the file system that holds a path, read from the text of /proc/self/mountinfo."""
+    best, found = "", None
+    for line in mounts.splitlines():
+        before, _, after = line.partition(" - ")
+        mount_point = before.split()[4].encode().decode("unicode_escape") if len(before.split()) > 4 else ""
+        below = str(path) == mount_point or str(path).startswith(mount_point.rstrip("/") + "/")
+        if after and below and len(mount_point) >= len(best):
+            best, found = mount_point, after.split()[0]
+    return found
+
+
+def is_on_network(path: Path) -> bool:
+    """Whether SQLite's write-ahead log would have to share memory across machines there."""
+    mounts = Path("/proc/self/mountinfo")
+    if not mounts.exists():
+        return False
+    return file_system_of(path.resolve(), mounts.read_text("utf-8", "replace")) in NETWORK_FILE_SYSTEMS

@@ -1,0 +1,103 @@
+"""The messages table. Order is `seq`; a message is only ever added or marked, never rewritten."""
+
+from typing import Any
+
+from segue.core.messages import Draft, Message, State
+from segue.core.scope import Scope
+from segue.ports.store import Messages
+from segue.storage.sql import Condition, Executor, columns, placeholders, visible
+
+_ALL = columns(Message._fields, "m")
+_DRAFT = columns(Draft._fields)
+_APPEND = f"""
+    INSERT INTO messages (session_id, seq, {_DRAFT})
+    VALUES (:session_id, (SELECT COALESCE(MAX(seq), 0) + 1 FROM messages WHERE session_id = :session_id),
+      {placeholders(Draft._fields)})
+    RETURNING id, seq"""
+_INSERT = f"""
+    INSERT INTO messages (session_id, seq, state, {_DRAFT})
+    VALUES (:session_id, :seq, :state, {placeholders(Draft._fields)})
+    RETURNING id"""
+
+
+class SqlMessages(Messages):
+    def __init__(self, executor: Executor, scope: Scope) -> None:
+        self._db = executor
+        self._scope = scope
+
+    def append(self, session_id: str, message: Draft) -> tuple[int, int]:
+        row = self._db.rows(_APPEND, message._asdict() | {"session_id": session_id})[0]
+        return row[0], row[1]
+
+    def insert(self, session_id: str, seq: int, state: str, message: Draft) -> int:
+        place = {"session_id": session_id, "seq": seq, "state": state}
+        return int(self._db.rows(_INSERT, message._asdict() | place)[0][0])
+
+    def of(
+        self,
+        session_id: str,
+        *,
+        every_state: bool = False,
+        after: int = -1,
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> list[Message]:
+        where = self._in_session(session_id, every_state)
+        where.add("m.seq > :after", after=after)
+        window = "" if limit is None else " LIMIT :limit OFFSET :offset"
+        sql = f"SELECT {_ALL} FROM messages m WHERE {where.sql} ORDER BY m.seq{window}"
+        return self._messages(sql, where.parameters | ({} if limit is None else {"limit": limit, "offset": offset}))
+
+    def last(self, session_id: str, limit: int, *, every_state: bool = False) -> list[Message]:
+        where = self._in_session(session_id, every_state)
+        sql = f"SELECT {_ALL} FROM messages m WHERE {where.sql} ORDER BY m.seq DESC LIMIT :limit"
+        return self._messages(sql, where.parameters | {"limit": limit})[::-1]
+
+    def find(self, message_id: int) -> Message | None:
+        where = self._readable()
+        where.add("m.id = :message_id", message_id=message_id)
+        return next(iter(self._messages(f"SELECT {_ALL} FROM messages m WHERE {where.sql}", where.parameters)), None)
+
+    def find_seq(self, session_id: str, seq: int) -> Message | None:
+        where = self._in_session(session_id, every_state=True)
+        where.add("m.seq = :seq", seq=seq)
+        return next(iter(self._messages(f"SELECT {_ALL} FROM messages m WHERE {where.sql}", where.parameters)), None)
+
+    def last_user_seqs(self, session_id: str, limit: int) -> list[int]:
+        where = self._in_session(session_id, every_state=False)
+        where.add("m.role = 'user' AND m.seq > 0")
+        sql = f"SELECT m.seq FROM messages m WHERE {where.sql} ORDER BY m.seq DESC LIMIT :limit"
+        return [row[0] for row in self._db.rows(sql, where.parameters | {"limit": limit})]
+
+    def mark(self, session_id: str, first_seq: int, old: str, new: str) -> int:
+        sql = """
+            UPDATE messages SET state = :new
+            WHERE session_id = :session_id AND seq >= :first_seq AND state = :old"""
+        parameters = {"session_id": session_id, "first_seq": first_seq, "old": old, "new": new}
+        return self._db.run(sql, parameters)
+
+    def delete(self, session_id: str) -> int:
+        return self._db.run("DELETE FROM messages WHERE session_id = :session_id", {"session_id": session_id})
+
+    def count(self, session_id: str | None = None) -> int:
+        where = self._readable() if session_id is None else self._in_session(session_id, every_state=False)
+        if session_id is None:
+            where.add("m.state = :live", live=State.LIVE)
+        return int(self._db.rows(f"SELECT count(*) FROM messages m WHERE {where.sql}", where.parameters)[0][0])
+
+    def _messages(self, sql: str, parameters: dict[str, Any]) -> list[Message]:
+        return [Message._make(row) for row in self._db.rows(sql, parameters)]
+
+    def _in_session(self, session_id: str, every_state: bool) -> Condition:
+        where = self._readable()
+        where.add("m.session_id = :session_id", session_id=session_id)
+        if not every_state:
+            where.add("m.state = :live", live=State.LIVE)
+        return where
+
+    def _readable(self) -> Condition:
+        where = Condition()
+        if not self._scope.sees_all:
+            seen = visible(self._scope, "s")
+            where.add(f"EXISTS (SELECT 1 FROM sessions s WHERE s.id = m.session_id AND {seen.sql})", **seen.parameters)
+        return where

@@ -1,0 +1,26 @@
+"""Waiting for others by the clock, not by a number of tries."""
+
+import random
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from segue.core.errors import StoreBusy
+
+T = TypeVar("T")
+
+PATIENCE = 30.0
+SHORTEST_WAIT, LONGEST_WAIT = 0.020, 0.150
+
+
+def patiently(attempt: Callable[[float], T], patience: float = PATIENCE) -> T:
+    """Try until it works or patience is over; `attempt` is told how many seconds are left."""
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            return attempt(deadline - time.monotonic())
+        except StoreBusy:
+            if time.monotonic() >= deadline:
+                raise
+            # Chance keeps waiting writers from coming back all at once.
+            time.sleep(random.uniform(SHORTEST_WAIT, LONGEST_WAIT))

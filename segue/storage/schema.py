@@ -1,0 +1,223 @@
+"""The wanted shape of the database, and the numbered steps that lead to it.
+
+Tables are declared once, column by column. A new column is only added to its declaration: opening an older file adds
+what is missing. Steps that change data or indexes are numbered migrations, each one transaction.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, Protocol
+
+SCHEMA_VERSION = 1
+
+
+class Column(NamedTuple):
+    name: str
+    type: str
+    rule: str = ""
+
+    @property
+    def sql(self) -> str:
+        return f"{self.name} {self.type} {self.rule}".rstrip()
+
+
+class Table(NamedTuple):
+    name: str
+    columns: tuple[Column, ...]
+    constraints: tuple[str, ...] = ()
+
+    @property
+    def sql(self) -> str:
+        lines = [*(column.sql for column in self.columns), *self.constraints]
+        return f"CREATE TABLE IF NOT EXISTS {self.name} (\n  " + ",\n  ".join(lines) + "\n) STRICT"
+
+
+class Definer(Protocol):
+    """What a migration may do with the database it changes."""
+
+    def run(self, sql: str) -> int: ...
+    def columns_of(self, table: str) -> set[str]: ...
+
+
+_COUNT = ("INTEGER", "NOT NULL DEFAULT 0")
+
+SESSIONS = Table(
+    "sessions",
+    (
+        Column("id", "TEXT", "PRIMARY KEY NOT NULL"),
+        Column("source", "TEXT", "NOT NULL"),
+        Column("user_id", "TEXT"),
+        Column("model", "TEXT"),
+        Column("parent_session_id", "TEXT"),
+        Column("started_at", "REAL", "NOT NULL"),
+        Column("ended_at", "REAL"),
+        Column("end_reason", "TEXT"),
+        Column("message_count", *_COUNT),
+        Column("tool_call_count", *_COUNT),
+        Column("input_tokens", *_COUNT),
+        Column("output_tokens", *_COUNT),
+        Column("cache_read_tokens", *_COUNT),
+        Column("cache_write_tokens", *_COUNT),
+        Column("reasoning_tokens", *_COUNT),
+        Column("billing_provider", "TEXT"),
+        Column("billing_base_url", "TEXT"),
+        Column("billing_mode", "TEXT"),
+        Column("estimated_cost_usd", "REAL"),
+        Column("actual_cost_usd", "REAL"),
+        Column("cost_status", "TEXT"),
+        Column("cost_source", "TEXT"),
+        Column("pricing_version", "TEXT"),
+        Column("title", "TEXT"),
+        Column("api_call_count", *_COUNT),
+        Column("title_source", "TEXT"),
+        Column("kind", "TEXT", "NOT NULL DEFAULT 'interactive'"),
+        Column("agent", "TEXT", "NOT NULL DEFAULT 'main'"),
+        Column("start_reason", "TEXT"),
+        Column("lane_key", "TEXT"),
+        Column("principal", "TEXT", "NOT NULL DEFAULT 'owner'"),
+        Column("audience", "TEXT", "NOT NULL DEFAULT ''"),
+        Column("last_active_at", "REAL", "NOT NULL DEFAULT 0"),
+        Column("first_line", "TEXT", "NOT NULL DEFAULT ''"),
+        Column("archived", *_COUNT),
+        Column("pinned", *_COUNT),
+        Column("cwd", "TEXT"),
+        Column("branched_from", "TEXT"),
+        Column("reset_from", "TEXT"),
+        Column("spawned_by", "TEXT"),
+        Column("kept_session_id", "TEXT"),
+        Column("kept_seq", "INTEGER"),
+        Column("context_tokens", "INTEGER"),
+        Column("context_window", "INTEGER"),
+        # The two large columns stand last, so that reading the others never reaches their pages.
+        Column("model_config", "TEXT"),
+        Column("system_prompt", "TEXT"),
+    ),
+)
+
+MESSAGES = Table(
+    "messages",
+    (
+        Column("id", "INTEGER", "PRIMARY KEY AUTOINCREMENT"),
+        Column("session_id", "TEXT", "NOT NULL REFERENCES sessions(id) ON DELETE CASCADE"),
+        Column("seq", "INTEGER", "NOT NULL"),
+        Column("state", "TEXT", "NOT NULL DEFAULT 'live' CHECK (state IN ('live', 'undone', 'compacted'))"),
+        Column("role", "TEXT", "NOT NULL"),
+        Column("content", "TEXT"),
+        Column("content_json", "TEXT"),
+        Column("tool_call_id", "TEXT"),
+        Column("tool_calls", "TEXT"),
+        Column("tool_name", "TEXT"),
+        Column("timestamp", "REAL", "NOT NULL"),
+        Column("token_count", "INTEGER"),
+        Column("finish_reason", "TEXT"),
+        Column("reasoning", "TEXT"),
+        Column("reasoning_content", "TEXT"),
+        Column("reasoning_details", "TEXT"),
+        Column("codex_reasoning_items", "TEXT"),
+        Column("codex_message_items", "TEXT"),
+        Column("provider", "TEXT"),
+        Column("author", "TEXT"),
+        Column("platform_message_id", "TEXT"),
+        Column("attachments", "TEXT"),
+        Column("extra", "TEXT"),
+        Column("active", "INTEGER", "GENERATED ALWAYS AS (CASE state WHEN 'live' THEN 1 ELSE 0 END) VIRTUAL"),
+        Column("compacted", "INTEGER", "GENERATED ALWAYS AS (CASE state WHEN 'compacted' THEN 1 ELSE 0 END) VIRTUAL"),
+    ),
+    ("UNIQUE (session_id, seq)",),
+)
+
+SESSION_TAGS = Table(
+    "session_tags",
+    (
+        Column("session_id", "TEXT", "NOT NULL REFERENCES sessions(id) ON DELETE CASCADE"),
+        Column("tag", "TEXT", "NOT NULL"),
+    ),
+    ("PRIMARY KEY (session_id, tag)",),
+)
+
+LANES = Table(
+    "lanes",
+    (
+        Column("key", "TEXT", "PRIMARY KEY NOT NULL"),
+        Column("session_id", "TEXT", "REFERENCES sessions(id) ON DELETE SET NULL"),
+        Column("version", *_COUNT),
+        Column("principal", "TEXT", "NOT NULL"),
+        Column("audience", "TEXT", "NOT NULL DEFAULT ''"),
+        Column("phase", "TEXT", "NOT NULL DEFAULT 'active' CHECK (phase IN ('active', 'interrupted', 'suspended'))"),
+        Column("phase_reason", "TEXT"),
+        Column("phase_since", "REAL"),
+        Column("last_person_at", "REAL", "NOT NULL"),
+        Column("created_at", "REAL", "NOT NULL"),
+        Column("updated_at", "REAL", "NOT NULL"),
+        Column("finalised_at", "REAL"),
+        Column("origin", "TEXT"),
+    ),
+)
+
+RESETS = Table(
+    "resets",
+    (
+        Column("id", "INTEGER", "PRIMARY KEY AUTOINCREMENT"),
+        Column("lane_key", "TEXT", "NOT NULL"),
+        Column("at", "REAL", "NOT NULL"),
+        Column("reason", "TEXT", "NOT NULL"),
+        Column("who", "TEXT", "NOT NULL"),
+        Column("from_session", "TEXT"),
+        Column("to_session", "TEXT", "NOT NULL"),
+        Column("had_activity", *_COUNT),
+    ),
+)
+
+TRASH = Table(
+    "trash",
+    (
+        Column("session_id", "TEXT", "PRIMARY KEY NOT NULL"),
+        Column("conversation", "TEXT", "NOT NULL"),
+        Column("title", "TEXT"),
+        Column("first_line", "TEXT", "NOT NULL DEFAULT ''"),
+        Column("source", "TEXT", "NOT NULL"),
+        Column("principal", "TEXT", "NOT NULL"),
+        Column("audience", "TEXT", "NOT NULL DEFAULT ''"),
+        Column("message_count", *_COUNT),
+        Column("trashed_at", "REAL", "NOT NULL"),
+        Column("payload", "TEXT", "NOT NULL"),
+    ),
+)
+
+STATE_META = Table("state_meta", (Column("key", "TEXT", "PRIMARY KEY NOT NULL"), Column("value", "TEXT")))
+VERSION = Table("schema_version", (Column("version", "INTEGER", "NOT NULL"),))
+
+TABLES = (SESSIONS, MESSAGES, SESSION_TAGS, LANES, RESETS, TRASH, STATE_META, VERSION)
+
+INDEXES = (
+    "CREATE INDEX IF NOT EXISTS idx_sessions_recent ON sessions(archived, kind, last_active_at, id)",
+    "CREATE INDEX IF NOT EXISTS idx_sessions_own ON sessions(principal, archived, kind, last_active_at, id)",
+    "CREATE INDEX IF NOT EXISTS idx_sessions_parent ON sessions(parent_session_id) WHERE parent_session_id IS NOT NULL",
+    "CREATE INDEX IF NOT EXISTS idx_sessions_spawned ON sessions(spawned_by) WHERE spawned_by IS NOT NULL",
+    "CREATE INDEX IF NOT EXISTS idx_sessions_started ON sessions(started_at, id)",
+    "CREATE UNIQUE INDEX IF NOT EXISTS idx_sessions_title ON sessions(principal, title) WHERE title IS NOT NULL",
+    "CREATE INDEX IF NOT EXISTS idx_sessions_titled ON sessions(title) WHERE title IS NOT NULL",
+    "CREATE UNIQUE INDEX IF NOT EXISTS idx_sessions_open_lane ON sessions(lane_key) WHERE ended_at IS NULL",
+    "CREATE INDEX IF NOT EXISTS idx_lanes_session ON lanes(session_id)",
+    "CREATE INDEX IF NOT EXISTS idx_resets_lane ON resets(lane_key)",
+    "CREATE INDEX IF NOT EXISTS idx_resets_to ON resets(to_session)",
+    "CREATE INDEX IF NOT EXISTS idx_trash_conversation ON trash(conversation)",
+)
+
+Migration = Callable[[Definer], None]
+
+MIGRATIONS: dict[int, Migration] = {}
+"""Steps that cannot be said as a declaration, by the version they lead to."""
+
+
+def declare(database: Definer, tables: Iterable[Table] = TABLES, indexes: Iterable[str] = INDEXES) -> None:
+    """Create what is missing: tables, columns of tables that are there, indexes."""
+    for table in tables:
+        existing = database.columns_of(table.name)
+        if not existing:
+            database.run(table.sql)
+            continue
+        for column in table.columns:
+            if column.name not in existing:
+                database.run(f"ALTER TABLE {table.name} ADD COLUMN {column.sql}")
+    for index in indexes:
+        database.run(index)

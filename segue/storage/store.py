@@ -1,0 +1,114 @@
+"""The store: a unit of work, run in a transaction, again if a race was lost, for as long as patience lasts."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import cached_property
+from types import TracebackType
+from typing import Concatenate, ParamSpec, Protocol, Self, TypeVar
+
+from segue.core.scope import Scope
+from segue.ports.store import Transaction
+from segue.storage.lanes import SqlLanes
+from segue.storage.messages import SqlMessages
+from segue.storage.meta import SqlMeta
+from segue.storage.patience import PATIENCE, patiently
+from segue.storage.sessions import SqlSessions
+from segue.storage.sql import Executor
+from segue.storage.trash import SqlTrash
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Engine(Protocol):
+    """A database as the store needs it."""
+
+    def writing(self, patience: float) -> AbstractContextManager[Executor]: ...
+    def reading(self) -> AbstractContextManager[Executor]: ...
+    def size(self) -> int: ...
+    def compact(self) -> None: ...
+    def close(self) -> None: ...
+    @property
+    def notices(self) -> list[str]: ...
+
+
+class SqlTransaction(Transaction):
+    """The tables, seen through a scope."""
+
+    def __init__(self, executor: Executor, scope: Scope) -> None:
+        self._executor = executor
+        self._scope = scope
+
+    @property
+    def scope(self) -> Scope:
+        return self._scope
+
+    @cached_property
+    def sessions(self) -> SqlSessions:
+        return SqlSessions(self._executor, self._scope)
+
+    @cached_property
+    def messages(self) -> SqlMessages:
+        return SqlMessages(self._executor, self._scope)
+
+    @cached_property
+    def lanes(self) -> SqlLanes:
+        return SqlLanes(self._executor, self._scope)
+
+    @cached_property
+    def trash(self) -> SqlTrash:
+        return SqlTrash(self._executor, self._scope)
+
+    @cached_property
+    def meta(self) -> SqlMeta:
+        return SqlMeta(self._executor)
+
+
+class SqlStore:
+    """A store over any engine."""
+
+    def __init__(self, engine: Engine, patience: float = PATIENCE) -> None:
+        self._engine = engine
+        self._patience = patience
+
+    def write(
+        self, scope: Scope, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run `work` in one transaction. It may run again after a lost race, so it must only touch the database."""
+
+        def attempt(seconds_left: float) -> T:
+            with self._engine.writing(seconds_left) as executor:
+                return work(SqlTransaction(executor, scope), *args, **kwargs)
+
+        return patiently(attempt, self._patience)
+
+    def read(
+        self, scope: Scope, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run `work` on one snapshot of the database, beside any writer."""
+        with self._engine.reading() as executor:
+            return work(SqlTransaction(executor, scope), *args, **kwargs)
+
+    @property
+    def notices(self) -> list[str]:
+        """What a person should know about how the database had to be opened."""
+        return self._engine.notices
+
+    def size(self) -> int:
+        """Bytes on disk."""
+        return self._engine.size()
+
+    def compact(self) -> None:
+        """Give free space back, and leave nothing deleted behind in it."""
+        self._engine.compact()
+
+    def close(self) -> None:
+        self._engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,109 @@
+"""What the hot paths cost, counted in steps of SQLite's own machine, so that no clock is involved."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+import pytest
+
+from segue.core.messages import draft
+from segue.core.scope import OWNER_AT_CONSOLE, Principal, Scope
+from segue.core.sessions import Session
+from segue.ports.store import Filter, Transaction
+from segue.sessions import listing, recording
+from segue.storage import sqlite
+from segue.storage.sqlite import SqliteEngine
+from segue.storage.store import SqlStore
+
+INTERACTIVE = Filter(kinds=("interactive",))
+ALICE = Scope(Principal("telegram:alice"))
+
+
+class Meter:
+    """Counts the steps and remembers the statements of every connection that is opened."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.statements: list[str] = []
+
+    def watch(self, connection: apsw.Connection) -> None:
+        connection.trace_v2(apsw.SQLITE_TRACE_PROFILE, self._note)
+
+    def _note(self, event: dict[str, object]) -> None:
+        status = event["stmt_status"]
+        assert isinstance(status, dict)
+        self.steps += status["SQLITE_STMTSTATUS_VM_STEP"]
+        self.statements.append(str(event["sql"]))
+
+    def cost(self, work: Callable[[], object]) -> int:
+        work()  # once, so that every connection is open
+        self.steps, self.statements = 0, []
+        work()
+        return self.steps
+
+
+@pytest.fixture
+def meter(monkeypatch: pytest.MonkeyPatch) -> Meter:
+    meter = Meter()
+    opened = sqlite.SqliteConnection.__init__
+
+    def watched(self: sqlite.SqliteConnection, path: Path, **options: bool) -> None:
+        opened(self, path, **options)
+        meter.watch(self.handle)
+
+    monkeypatch.setattr(sqlite.SqliteConnection, "__init__", watched)
+    return meter
+
+
+def fill(tx: Transaction, sessions: int, messages: int) -> None:
+    for number in range(sessions):
+        owner = "owner" if number % 2 else "telegram:alice"
+        at = 1000.0 + number
+        session = Session(id=f"s{number:06}", source="cli", started_at=at, last_active_at=at, principal=owner)
+        tx.sessions.insert(session)
+    for number in range(messages):
+        recording.append_message(tx, "s000001", draft("user", f"message {number}", 2000.0 + number))
+
+
+def store_with(home: Path, name: str, sessions: int, messages: int) -> SqlStore:
+    store = SqlStore(SqliteEngine(home / f"{name}.db"))
+    store.write(OWNER_AT_CONSOLE, fill, sessions, messages)
+    return store
+
+
+WORK: dict[str, Callable[[SqlStore], object]] = {
+    "append": lambda store: store.write(
+        OWNER_AT_CONSOLE, recording.append_message, "s000001", draft("user", "one more", 9e5)
+    ),
+    "load the last 20": lambda store: store.read(OWNER_AT_CONSOLE, lambda tx: tx.messages.last("s000001", 20)),
+    "list 20": lambda store: store.read(OWNER_AT_CONSOLE, listing.list_rows, INTERACTIVE),
+    "list one's own 20": lambda store: store.read(ALICE, listing.list_rows, INTERACTIVE),
+    "find": lambda store: store.read(OWNER_AT_CONSOLE, lambda tx: tx.sessions.find("s000001")),
+    "find by prefix": lambda store: store.read(OWNER_AT_CONSOLE, lambda tx: tx.sessions.with_prefix("s000001", 10)),
+}
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_cost_does_not_grow_with_sessions_or_messages(name: str, home: Path, meter: Meter) -> None:
+    with store_with(home, "small", 50, 50) as small, store_with(home, "large", 25_000, 10_000) as large:
+        before = meter.cost(lambda: WORK[name](small))
+        after = meter.cost(lambda: WORK[name](large))
+    assert before > 0
+    assert after <= before * 1.1 + 20
+
+
+def test_listing_reads_no_message_and_sorts_nothing(home: Path, meter: Meter) -> None:
+    with store_with(home, "listed", 100, 0) as store:
+        for scope in (OWNER_AT_CONSOLE, ALICE):
+            assert len(store.read(scope, listing.list_rows, INTERACTIVE)) == 20
+    plain = apsw.Connection(str(home / "listed.db"))
+    selects = {sql for sql in meter.statements if "FROM sessions s WHERE" in sql and "LIMIT" in sql}
+    assert len(selects) == 2
+    for sql in selects:
+        unbound = dict.fromkeys(re.findall(r":(\w+)", sql), 0)
+        plan = [str(row[3]) for row in plain.execute("EXPLAIN QUERY PLAN " + sql, unbound)]
+        assert not any("messages" in step for step in plan), plan
+        assert not any("TEMP B-TREE" in step for step in plan), plan
+        assert any("USING INDEX idx_sessions_" in step for step in plan), plan
+    plain.close()
