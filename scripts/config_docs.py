@@ -6,7 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from segue.config import page  # noqa: E402 - the line above lets it be found without an installation
+from segue.config.documenting import page  # noqa: E402 - the line above lets it be found without an installation
 
 PAGE = ROOT / "docs" / "config.md"
 

@@ -1,14 +1,13 @@
 """The composition root: the only file that names concrete classes together."""
 
-import secrets
-from datetime import datetime, timedelta
+import os
+from datetime import datetime
 from pathlib import Path
 
 from segue import config
 from segue.config import Settings
 from segue.core.errors import SchemaTooOld
 from segue.core.ids import session_id
-from segue.sessions.opening import Rules
 from segue.storage.sqlite import SqliteEngine
 from segue.storage.store import SqlStore
 
@@ -34,12 +33,6 @@ def open_for_reading() -> SqlStore:
         return open_store(path)
 
 
-def lane_rules(chosen: Settings) -> Rules:
-    """The settings that decide which session a message belongs to."""
-    freshness = timedelta(seconds=chosen.agent.auto_continue_freshness)
-    return Rules(chosen.key_rules, chosen.reset_policies, freshness)
-
-
 def new_session_id() -> str:
     """An id nobody has yet."""
-    return session_id(datetime.now().astimezone(), secrets.token_hex(4))
+    return session_id(datetime.now().astimezone(), os.urandom(4).hex())

@@ -5,9 +5,9 @@ import os
 import click
 
 from segue import app
-from segue import config as configuration
 from segue.cli.output import note, say, show_json
 from segue.cli.sessions import AS_JSON
+from segue.config import documenting, notes_from_environment
 
 
 @click.group()
@@ -19,7 +19,7 @@ def config() -> None:
 @AS_JSON
 def show(as_json: bool) -> None:
     """Print the settings in force, defaults included."""
-    values = configuration.shown(app.settings())
+    values = documenting.shown(app.settings())
     if as_json:
         show_json(values)
         return
@@ -37,7 +37,7 @@ def path() -> None:
 def check() -> None:
     """Say whether the configuration can be read, and which other names it uses."""
     settings = app.settings()
-    for sentence in configuration.notes_from_environment():
+    for sentence in notes_from_environment():
         note(sentence)
     found = settings.config_path if settings.config_path.exists() else "No configuration file: the defaults"
     say(f"{found} {'is in order' if settings.config_path.exists() else 'are in force'}.")
@@ -55,7 +55,7 @@ def init() -> None:
         say(f"{target} is there already and was left alone.")
     else:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(configuration.template())
+            file.write(documenting.template())
         say(f"Wrote {target}; every setting in it is a comment until you change it.")
     say(f"Conversations are kept in {settings.database_path}.")
     say("Next: `segue sessions list`, `segue status`, or `from segue import SessionDB` in your own program.")

@@ -1,7 +1,6 @@
 """`segue sessions export` and `segue sessions import`: complete, once, and never half."""
 
 import os
-import secrets
 import sys
 import time
 from collections import Counter
@@ -137,7 +136,7 @@ def _opened(file: Path) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    part = file.with_name(f".{file.name}.{secrets.token_hex(4)}.part")
+    part = file.with_name(f".{file.name}.{os.urandom(4).hex()}.part")
     try:
         with os.fdopen(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600), "wb") as stream:
             yield stream

@@ -1,6 +1,6 @@
 """The way out: everything printed passes here, so that no stored text can steer a terminal."""
 
-import shutil
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import click
 from rich.cells import cell_len, set_cell_size
 
-from segue.config import wants_colour
+from segue.config import wanted_columns, wants_colour
 from segue.core.portable import dumps
 from segue.core.text import ELLIPSIS, one_line, printable
 
@@ -112,7 +112,10 @@ def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], terminal: 
 
 
 def _terminal_columns() -> int:
-    return max(shutil.get_terminal_size((_WIDTH_OF_A_PIPE, 24)).columns, 20)
+    given = wanted_columns()
+    if given is None:
+        given = os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else _WIDTH_OF_A_PIPE
+    return max(given, 20)
 
 
 def _has_colour() -> bool:

@@ -4,7 +4,6 @@ This package is the only reader of the environment. What a setting is called, me
 `settings.py`; error messages, the template and the reference page are made from there.
 """
 
-from segue.config.documenting import page, shown, template
 from segue.config.reading import (
     check,
     from_environment,
@@ -12,6 +11,7 @@ from segue.config.reading import (
     load,
     notes_from_environment,
     settings_from,
+    wanted_columns,
     wants_colour,
 )
 from segue.config.settings import Settings
@@ -23,9 +23,7 @@ __all__ = [
     "home_from",
     "load",
     "notes_from_environment",
-    "page",
     "settings_from",
-    "shown",
-    "template",
+    "wanted_columns",
     "wants_colour",
 ]

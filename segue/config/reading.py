@@ -45,6 +45,12 @@ def wants_colour() -> bool:
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
+def wanted_columns() -> int | None:
+    """How wide the terminal is to be taken for, when somebody said so."""
+    said = os.environ.get("COLUMNS", "")
+    return int(said) if said.isdecimal() and int(said) else None
+
+
 def load(home: Path, environ: Mapping[str, str]) -> Settings:
     """The settings of a home; the defaults when it has no `config.yaml`."""
     return settings_from(_written(home / CONFIG_FILE), home, environ)

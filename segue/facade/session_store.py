@@ -31,7 +31,8 @@ class SessionStore:
         self._settings = config or app.settings()
         self._store = app.open_store(db_path or self._settings.database_path)
         self._is_busy = has_active_processes_fn or (lambda _key: False)
-        self._rules = app.lane_rules(self._settings)
+        freshness = timedelta(seconds=self._settings.agent.auto_continue_freshness)
+        self._rules = opening.Rules(self._settings.key_rules, self._settings.reset_policies, freshness)
 
     def __enter__(self) -> Self:
         return self

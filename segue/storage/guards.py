@@ -4,7 +4,6 @@ Closing any descriptor of a database file drops the locks that this process hold
 a fork shares them; a network file system may not have them at all. Each has lost committed messages elsewhere.
 """
 
-import ctypes
 import os
 import stat
 import sys
@@ -58,6 +57,8 @@ def watch_for_fork(owner: Forkable) -> None:
 
 
 def _abandon_all() -> None:
+    import ctypes  # only ever needed here, and slow to load
+
     for owner in list(_forkable):
         for handle in owner.abandon():
             # One reference too many: closing it in the child would touch the parent's file.

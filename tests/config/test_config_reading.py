@@ -18,10 +18,10 @@ from segue.config import (
     load,
     notes_from_environment,
     settings_from,
-    shown,
     wants_colour,
 )
 from segue.config.aliases import ALIASES
+from segue.config.documenting import shown
 from segue.core.errors import InvalidSettings
 from segue.core.policy import ResetMode
 

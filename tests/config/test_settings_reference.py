@@ -8,8 +8,9 @@ from pathlib import Path
 
 import yaml
 
-from segue.config import Settings, load, page, settings_from, shown, template
+from segue.config import Settings, load, settings_from
 from segue.config.aliases import ALIASES
+from segue.config.documenting import page, shown, template
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 HOME = Path("/home/someone/.segue")
