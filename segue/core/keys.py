@@ -127,7 +127,11 @@ class KeyRules:
     def linked_name(self, platform: str, peer: str) -> str | None:
         """The name under which this person's ids on several platforms were linked."""
         wanted = f"{platform}:{peer}"
-        return next((name for name, ids in self.identity_links.items() if wanted in ids), None)
+        return next((name for name, ids in self.identity_links.items() if peer and wanted in ids), None)
+
+    def is_owner(self, platform: str, peer: str) -> bool:
+        """Whether this person is an owner. Somebody unknown never is."""
+        return bool(peer) and f"{platform}:{peer}" in self.owners
 
 
 def place_of(source: SessionSource, rules: KeyRules, agent: str = DEFAULT_AGENT) -> Place:
@@ -181,8 +185,7 @@ def _direct(chat: Chat, peer: str, rules: KeyRules) -> Place:
     if rules.dm_scope is DmScope.PER_ACCOUNT_CHANNEL_PEER:
         return chat
     if rules.dm_scope is DmScope.MAIN:
-        is_owner = f"{chat.platform}:{peer}" in rules.owners
-        return Main(rules.main_key, chat.agent) if is_owner else chat
+        return Main(rules.main_key, chat.agent) if rules.is_owner(chat.platform, peer) else chat
     if name := rules.linked_name(chat.platform, peer):
         return Person(name, chat.agent)
     if rules.dm_scope is DmScope.PER_PEER and peer:

@@ -4,6 +4,7 @@ Only real links count. A title that looks alike makes nobody a relative.
 """
 
 from collections.abc import Iterable, Mapping
+from math import inf
 from typing import NamedTuple
 
 
@@ -21,11 +22,15 @@ def tip_of(start: str, links: Iterable[Link]) -> str:
     for link in links:
         if link.parent_session_id is not None:
             children.setdefault(link.parent_session_id, []).append(link)
-    current, seen = start, {start}
-    while below := [child for child in children.get(current, []) if child.id not in seen]:
-        current = max(below, key=lambda child: (child.started_at, child.id)).id
-        seen.add(current)
-    return current
+    ends, seen, waiting = [], {start}, [Link(start, None, -inf)]
+    while waiting:
+        current = waiting.pop()
+        below = [child for child in children.get(current.id, []) if child.id not in seen]
+        seen.update(child.id for child in below)
+        waiting += below
+        if not below:
+            ends.append(current)
+    return max(ends, key=lambda end: (end.started_at, end.id)).id
 
 
 def root_of(start: str, parents: Mapping[str, str | None]) -> str:

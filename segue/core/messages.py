@@ -7,11 +7,13 @@ not the whole message (a list of parts, a NUL), `content_json` holds the origina
 import json
 from collections.abc import Mapping
 from enum import StrEnum
+from math import isfinite
 from typing import Any, NamedTuple
 
 from segue.core.errors import InvalidMessage
 from segue.core.text import storable
 
+_LARGEST_INTEGER = 2**63 - 1
 ROLES = ("system", "user", "assistant", "tool")
 SUMMARY_SEQ = 0
 """Ordinary messages count from 1; the summary a compressed conversation continues from stands before them."""
@@ -113,12 +115,14 @@ _TEXT_COLUMNS = (
 _AUTHORED = frozenset(Draft._fields) - {"content_json"}
 
 
-def draft(role: str, content: Any, timestamp: float, **fields: Any) -> Draft:
+def draft(role: str, content: Any, timestamp: Any, **fields: Any) -> Draft:
     """A message ready to be stored. `fields` are the other columns of `Draft`, JSON ones as Python values."""
     if role not in ROLES:
         raise InvalidMessage(f"{role!r} is no role: use {', '.join(ROLES)}.")
+    if isinstance(timestamp, bool) or not isinstance(timestamp, int | float) or not isfinite(timestamp):
+        raise InvalidMessage(f"{timestamp!r:.60} is no moment: use Unix seconds.")
     text, original = _split(content)
-    values: dict[str, Any] = {"token_count": fields.pop("token_count", None)}
+    values: dict[str, Any] = {"token_count": _integer("token_count", fields.pop("token_count", None))}
     for name in JSON_COLUMNS:
         value = fields.pop(name, None)
         values[name] = None if value is None else encode(value)
@@ -132,7 +136,10 @@ def draft(role: str, content: Any, timestamp: float, **fields: Any) -> Draft:
 def draft_from(message: Mapping[str, Any], timestamp: float) -> Draft:
     """A message in chat format; fields that we have no column for are kept in `extra` and come back."""
     known = {name: message[name] for name in _AUTHORED & message.keys()}
-    extra = dict(known.pop("extra", None) or {}) | {k: v for k, v in message.items() if k not in _AUTHORED}
+    extra = known.pop("extra", None) or {}
+    if not isinstance(extra, Mapping):
+        raise InvalidMessage("The field 'extra' of a message must be an object.")
+    extra = {**extra, **{name: value for name, value in message.items() if name not in _AUTHORED}}
     if "name" in extra and known.get("role") == "tool":
         known.setdefault("tool_name", extra.pop("name"))
     role, content = known.pop("role", None), known.pop("content", None)
@@ -178,16 +185,32 @@ def count_calls(tool_calls: str | None) -> int:
     return len(calls) if isinstance(calls, list) else 0
 
 
+def called(call: Mapping[str, Any]) -> str:
+    """The name of the tool that a call calls."""
+    function = call.get("function")
+    name = function.get("name") if isinstance(function, Mapping) else call.get("name")
+    return str(name or "?")
+
+
 def first_line_of(content: str | None, most: int = 200) -> str:
     """The beginning of a message on one line, for lists."""
     return " ".join((content or "")[: most * 4].split())[:most]
 
 
 def _split(content: Any) -> tuple[str | None, str | None]:
-    text = text_of(content)
+    try:
+        text = text_of(content)
+    except RecursionError:
+        raise InvalidMessage("The content of a message is nested too deeply.") from None
     kept = None if text is None else storable(text).replace("\x00", "\u2400")
     is_whole = content is None or (isinstance(content, str) and "\x00" not in content)
     return kept, None if is_whole else encode(content)
+
+
+def _integer(name: str, value: Any) -> int | None:
+    if value is None or (isinstance(value, int) and abs(value) <= _LARGEST_INTEGER):
+        return value
+    raise InvalidMessage(f"The field {name!r} of a message must be a number.")
 
 
 def _text(name: str, value: Any) -> str | None:

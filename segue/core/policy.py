@@ -73,11 +73,11 @@ class ResetRule:
     zone: tzinfo | None = None
 
     def over(self, base: ResetPolicy) -> ResetPolicy:
-        mode = self.mode
+        mode = base.mode if self.mode is None else self.mode
         if mode is ResetMode.DAILY and self.idle_minutes is not None:
             mode = ResetMode.BOTH
         return ResetPolicy(
-            mode=base.mode if mode is None else mode,
+            mode=mode,
             at_hour=base.at_hour if self.at_hour is None else self.at_hour,
             idle=base.idle if self.idle_minutes is None else timedelta(minutes=self.idle_minutes),
             notify=base.notify if self.notify is None else self.notify,

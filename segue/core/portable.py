@@ -133,11 +133,6 @@ def _messages(data: Any) -> Iterator[PortableMessage]:
 
 def _draft(fields: dict[str, Any], number: int) -> Draft:
     timestamp = fields.pop("timestamp", 0.0)
-    if isinstance(timestamp, bool) or not isinstance(timestamp, int | float):
-        raise InvalidSession(f"its message {number} has no time")
-    tokens = fields.get("token_count")
-    if tokens is not None and not _is_integer(tokens):
-        raise InvalidSession(f"its message {number} has no number as token_count")
     for name in set(fields) - set(Draft._fields):
         fields.setdefault("extra", {})
         fields["extra"][name] = fields.pop(name)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from segue.core.messages import Message
-from segue.core.text import ELLIPSIS, printable
+from segue.core.messages import Message, called
+from segue.core.text import ELLIPSIS, cut, one_line, printable
 
 _EXCHANGES = 10
 _USER_CHARACTERS = 300
@@ -44,12 +44,12 @@ def recap(messages: Sequence[Message]) -> Recap:
 def _lines(message: Message) -> list[Line]:
     text = printable(message.content or "").strip()
     if message.role == "user":
-        return [Line(Voice.USER, _cut(text, _USER_CHARACTERS))]
+        return [Line(Voice.USER, _cut(text, _USER_CHARACTERS))] if text else []
     lines = [Line(Voice.ASSISTANT, _cut(_first_lines(text), _REPLY_CHARACTERS))] if text else []
     if calls := message.calls:
-        names = dict.fromkeys(str(call.get("function", {}).get("name", "?")) for call in calls)
+        names = dict.fromkeys(map(called, calls))
         noun = "tool call" if len(calls) == 1 else "tool calls"
-        lines.append(Line(Voice.TOOLS, f"[{len(calls)} {noun}: {printable(', '.join(names))}]"))
+        lines.append(Line(Voice.TOOLS, f"[{len(calls)} {noun}: {one_line(', '.join(names))}]"))
     return lines
 
 
@@ -59,4 +59,4 @@ def _first_lines(text: str) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[:most].rstrip() + ELLIPSIS
+    return text if len(text) <= most else cut(text, most).rstrip() + ELLIPSIS

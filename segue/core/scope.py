@@ -46,7 +46,7 @@ def scope_for(principal: Principal) -> Scope:
 def principal_of(source: SessionSource, rules: KeyRules) -> Principal:
     """Who sent a message: an owner, a linked person, or an id on a platform."""
     peer = source.participant or (source.chat_id if source.chat_type == "dm" else "")
-    if f"{source.platform}:{peer}" in rules.owners:
+    if rules.is_owner(source.platform, peer):
         return OWNER
     if name := rules.linked_name(source.platform, peer):
         return Principal(f"person:{encode_segment(name)}")

@@ -54,4 +54,9 @@ class SessionSource:
         """The inverse of `to_dict`; fields that a newer program added are left aside."""
         if not isinstance(data.get("platform"), str):
             raise InvalidSource("A source needs a platform.")
-        return cls(**{field.name: data[field.name] for field in fields(cls) if field.name in data})
+        said: dict[str, Any] = {
+            field.name: data[field.name] for field in fields(cls) if data.get(field.name) is not None
+        }
+        for name, value in said.items():
+            said[name] = value if isinstance(value, bool | str) else str(value)
+        return cls(**said)

@@ -11,7 +11,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 # Whole escape sequences (CSI; OSC, DCS and their kin; two-character ones), so that no parameters are left over.
 _ESCAPES = re.compile(
     "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]"
-    "|(?:\x1b[\\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\\\|\x9c)"
+    "|\x1b[\\]PX^_][^\x00-\x07\x0e-\x1f\x7f-\x9f]*(?:\x07|\x1b\\\\|\x9c)"
     "|\x1b[ -/]*[0-~]"
 )
 _UNPRINTABLE = re.compile(
@@ -21,6 +21,9 @@ _UNPRINTABLE = re.compile(
 )
 _LINE_ENDS = re.compile("\r\n|[\r\u0085\u2028\u2029]")
 _SPACES = re.compile(r"\s+")
+
+_SKIN_TONES = "".join(map(chr, range(0x1F3FB, 0x1F400)))
+_FLAG_LETTERS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 
 REPLACEMENT = "\ufffd"
 ELLIPSIS = "…"
@@ -32,7 +35,7 @@ def storable(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """The text without anything that could steer a terminal: only visible characters, newlines and tabs are left."""
+    """The text without anything that could steer a terminal. Of the control characters, newline and tab are left."""
     if text.isprintable():
         return text
     text = _LINE_ENDS.sub("\n", text)
@@ -54,18 +57,29 @@ def one_line(text: str) -> str:
     return _SPACES.sub(" ", printable(text)).strip()
 
 
-def shorten(text: str, most: int) -> str:
-    """At most that many characters, the last one an ellipsis when something was cut; never cut inside a cluster."""
+def cut(text: str, most: int) -> str:
+    """The beginning of the text, at most that many characters, and never half of what is read as one."""
     if len(text) <= most:
         return text
-    end = most - len(ELLIPSIS)
-    while end > 0 and _joins(text[end]):
+    end = max(most, 0)
+    while end > 0 and _is_inside(text, end):
         end -= 1
-    return text[:end].rstrip() + ELLIPSIS
+    return text[:end]
 
 
-def _joins(character: str) -> bool:
-    return character == "\u200d" or unicodedata.combining(character) != 0 or unicodedata.category(character) == "Mn"
+def shorten(text: str, most: int) -> str:
+    """The same, with an ellipsis as the last character when something was cut."""
+    return text if len(text) <= most else cut(text, most - len(ELLIPSIS)).rstrip() + ELLIPSIS
+
+
+def _is_inside(text: str, at: int) -> bool:
+    """Whether a cut there would split an emoji, a flag or a letter from its marks."""
+    before, after = text[at - 1], text[at]
+    if "\u200d" in (before, after) or after in _SKIN_TONES or unicodedata.category(after) in ("Mn", "Me", "Mc"):
+        return True
+    if after not in _FLAG_LETTERS:
+        return False
+    return (at - len(text[:at].rstrip(_FLAG_LETTERS))) % 2 == 1  # flags are pairs of letters
 
 
 def count(number: int, noun: str) -> str:

@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Iterable
 
 from segue.core.errors import TitleTooLong
+from segue.core.text import cut
 
 LONGEST_TITLE = 100
 _WORDS_IN_A_GUESS = 7
@@ -15,6 +16,10 @@ _WORDS_IN_A_GUESS = 7
 _NUMBERED = re.compile(r"(?P<base>.*\S) #(?P<number>[1-9][0-9]{0,8})", re.DOTALL)
 _PICTOGRAPH = "\u00a9\u00ae\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 _STRAY_JOINER = re.compile(f"(?<![{_PICTOGRAPH}\ufe0f])\u200d|\u200d(?![{_PICTOGRAPH}])")
+_SELECTORS = re.compile(
+    "[\ufe00-\ufe0f\U000e0100-\U000e01ef]"
+)  # they change how a neighbour looks; alone they are nothing
+_TAGS = re.compile("[\u2065\U000e0000-\U000e007f]")
 _SPACES = re.compile(r"\s+")
 _INVISIBLE_LETTERS = frozenset("\u034f\u115f\u1160\u3164\uffa0\ufffc")
 _VISIBLE_FORMATS = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
@@ -30,7 +35,7 @@ def clean_title(raw: str | None) -> str | None:
 
 def fitted_title(raw: str | None) -> str | None:
     """The same for a title that nobody typed: shortened instead of refused."""
-    return _visible(_visible(raw or "")[:LONGEST_TITLE]) or None
+    return _visible(cut(_visible(raw or ""), LONGEST_TITLE)) or None
 
 
 def title_from(first_words: str) -> str | None:
@@ -49,7 +54,7 @@ def split_title(title: str) -> tuple[str, int]:
 def numbered_title(base: str, number: int) -> str:
     """`base #number`, the base shortened when both together would be too long."""
     suffix = f" #{number}"
-    return _visible(base[: LONGEST_TITLE - len(suffix)]) + suffix
+    return _visible(cut(base, LONGEST_TITLE - len(suffix))) + suffix
 
 
 def next_title(title: str, taken: Iterable[str]) -> str:
@@ -64,12 +69,15 @@ def next_title(title: str, taken: Iterable[str]) -> str:
 
 def _visible(raw: str) -> str:
     characters = [" " if c.isspace() else c for c in raw if c.isspace() or _is_shown(c)]
-    return _SPACES.sub(" ", _STRAY_JOINER.sub("", "".join(characters))).strip()
+    title = _SPACES.sub(" ", _STRAY_JOINER.sub("", "".join(characters))).strip()
+    return title if _SELECTORS.sub("", title) else ""
 
 
 def _is_shown(character: str) -> bool:
     if character.isascii():
         return character.isprintable()
+    if _TAGS.match(character):
+        return False
     if character == "\u200d" or character in _VISIBLE_FORMATS:
         return True
     return character not in _INVISIBLE_LETTERS and unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Zl", "Zp")

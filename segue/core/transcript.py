@@ -10,12 +10,13 @@ from collections.abc import Iterable, Sequence
 from math import inf
 from typing import Any, NamedTuple
 
-from segue.core.messages import SUMMARY_SEQ, Message, decode, encode
+from segue.core.messages import SUMMARY_SEQ, Message, called, decode, encode
 
 UNKNOWN_RESULT = "The result of this call is unknown: the conversation was interrupted before it returned."
 _REASONING = ("reasoning", "reasoning_content")
 _REASONING_JSON = ("reasoning_details", "codex_reasoning_items", "codex_message_items")
-_NAME_BREAKERS = str.maketrans("", "", "[]\r\n")
+_NAME_BREAKERS = str.maketrans("", "", "[]\r\n\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")
+_OURS = frozenset({"role", "content", "tool_calls", "tool_call_id"})
 
 Chat = dict[str, Any]
 
@@ -33,94 +34,124 @@ def as_chat(messages: Iterable[Message], *, provider: str | None = None, shared:
     With a `provider`, reasoning of other providers is left out. In a `shared` lane user messages carry their author.
     """
     live = [message for message in messages if message.is_live]
-    results = _Results(live)
+    calls = [_calls(message) for message in live]
+    results = _Results(live, calls)
     view: list[Chat] = []
     for position, message in enumerate(live):
         if message.role == "tool":
             continue  # placed behind its call
-        chat = _chat(message, provider, shared)
+        chat = _chat(message, calls[position], provider, shared)
         if _says_something(chat):
             view.append(chat)
-            view += [results.take(call, position) for call in _named(message)]
+            view += [results.take(call, position) for call in calls[position]]
     return view
+
+
+class _Call(NamedTuple):
+    """A tool call as the view shows it."""
+
+    id: str
+    answers_to: str | None
+    """What its result calls it: the id it came with, or nothing."""
+    shown: Chat
 
 
 class _Results:
     """The tool results of a transcript, each handed out once, to the nearest call before it."""
 
-    def __init__(self, live: Sequence[Message]) -> None:
+    def __init__(self, live: Sequence[Message], calls: Sequence[Sequence[_Call]]) -> None:
         self._waiting: dict[str | None, deque[tuple[int, Message]]] = {}
-        self._calls: dict[str, list[int]] = {}
+        self._uses: dict[str | None, list[int]] = {}
         for position, message in enumerate(live):
             if message.role == "tool":
-                self._waiting.setdefault(message.tool_call_id, deque()).append((position, message))
-            for call in message.calls:
-                self._calls.setdefault(str(call.get("id")), []).append(position)
+                self._waiting.setdefault(_answer_name(message.tool_call_id), deque()).append((position, message))
+            for call in calls[position]:
+                self._uses.setdefault(call.answers_to, []).append(position)
 
-    def take(self, call: "_Call", position: int) -> Chat:
-        waiting = self._waiting.get(call.id if call.has_own_id else None, deque())
+    def take(self, call: _Call, position: int) -> Chat:
+        waiting = self._waiting.get(call.answers_to, deque())
         while waiting and waiting[0][0] < position:
             waiting.popleft()  # came before its call: nobody can place it
-        if not waiting or waiting[0][0] > self._next_call(call.id, position):
+        if not waiting or waiting[0][0] > self._next_use(call.answers_to, position):
             return {"role": "tool", "tool_call_id": call.id, "content": UNKNOWN_RESULT}
         return _result(call.id, waiting.popleft()[1])
 
-    def _next_call(self, name: str, position: int) -> float:
+    def _next_use(self, name: str | None, position: int) -> float:
         """Where the same id is used again: some providers count calls anew in every message."""
-        uses = self._calls.get(name, [])
+        uses = self._uses[name]
         following = bisect_right(uses, position)
         return uses[following] if following < len(uses) else inf
 
 
-class _Call(NamedTuple):
-    id: str
-    has_own_id: bool
-
-
-def _named(message: Message) -> list[_Call]:
-    """The calls of a message with the ids they have in the view."""
-    if message.role != "assistant":
+def _calls(message: Message) -> list[_Call]:
+    """The calls of an assistant message, each with an id of its own."""
+    if message.role != "assistant" or message.tool_calls is None:
         return []
-    return [
-        _Call(str(call["id"]), True) if call.get("id") else _Call(f"call_{message.seq}_{number}", False)
-        for number, call in enumerate(message.calls)
-    ]
+    calls = message.calls
+    taken: set[str] = set()
+    shown = []
+    for number, call in enumerate(calls):
+        name = str(call.get("id") or "")
+        if not name or name in taken:
+            name = _spare_name(message.seq, number, {str(other.get("id")) for other in calls})
+        taken.add(name)
+        shown.append(_Call(name, _answer_name(call.get("id")), _shown(call, name)))
+    return shown
 
 
-def _chat(message: Message, provider: str | None, shared: bool) -> Chat:
+def _spare_name(seq: int, number: int, used: set[str]) -> str:
+    name = f"call_{seq}_{number}"
+    while name in used:
+        name += "_"
+    return name
+
+
+def _answer_name(call_id: Any) -> str | None:
+    """An id as columns hold it."""
+    return str(call_id).replace("\x00", "\u2400") if call_id not in (None, "") else None
+
+
+def _shown(call: Chat, name: str) -> Chat:
+    """A call as providers take it: a function, its name, and its arguments as a string."""
+    kind = call.get("type") or "function"
+    if kind != "function":
+        return {**call, "id": name}
+    function = call.get("function")
+    said = dict(function) if isinstance(function, dict) else {"arguments": call.get("arguments")}
+    arguments = said.get("arguments")
+    if not isinstance(arguments, str):
+        arguments = "{}" if arguments is None else encode(arguments)
+    rest = {field: value for field, value in call.items() if field not in ("name", "arguments")}
+    return {**rest, "type": kind, "id": name, "function": {**said, "name": called(call), "arguments": arguments}}
+
+
+def _chat(message: Message, calls: Sequence[_Call], provider: str | None, shared: bool) -> Chat:
     content = message.original
-    extra = decode(message.extra)
-    chat: Chat = dict(extra) if isinstance(extra, dict) else {}
-    chat |= {"role": message.role, "content": content}
+    chat = _extra(message) | {"role": message.role, "content": content}
     if message.role == "assistant":
-        if names := _named(message):
-            chat["tool_calls"] = [_call(call, name.id) for call, name in zip(message.calls, names, strict=True)]
-        chat |= _reasoning(message, provider)
-    elif content is None:
+        if calls:
+            chat["tool_calls"] = [call.shown for call in calls]
+        return chat | _reasoning(message, provider)
+    if content is None:
         chat["content"] = ""
-    if message.role == "user" and shared and message.author:
+    if shared and message.role == "user" and message.author:
         chat["content"] = _signed(chat["content"], message.author)
     return chat
+
+
+def _extra(message: Message) -> Chat:
+    """Fields that came with the message and have no column of their own."""
+    fields = decode(message.extra)
+    return {name: value for name, value in fields.items() if name not in _OURS} if isinstance(fields, dict) else {}
 
 
 def _says_something(chat: Chat) -> bool:
     return chat["role"] != "assistant" or bool(chat["content"]) or "tool_calls" in chat
 
 
-def _call(call: Chat, name: str) -> Chat:
-    view = {"type": "function", **call, "id": name}
-    function = call.get("function")
-    if isinstance(function, dict) and not isinstance(function.get("arguments"), str):
-        arguments = function.get("arguments")
-        view["function"] = {**function, "arguments": "{}" if arguments is None else encode(arguments)}
-    return view
-
-
 def _result(name: str, message: Message) -> Chat:
-    extra = decode(message.extra)
-    chat: Chat = dict(extra) if isinstance(extra, dict) else {}
     content = message.original
-    chat |= {"role": "tool", "tool_call_id": name, "content": "" if content is None else content}
+    chat = _extra(message) | {"role": "tool", "tool_call_id": name, "content": "" if content is None else content}
     if message.tool_name:
         chat["name"] = message.tool_name
     return chat
