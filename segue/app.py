@@ -8,6 +8,7 @@ from segue import config
 from segue.config import Settings
 from segue.core.errors import SchemaTooOld
 from segue.core.ids import session_id
+from segue.storage import guards
 from segue.storage.sqlite import SqliteEngine
 from segue.storage.store import SqlStore
 
@@ -18,19 +19,25 @@ def settings() -> Settings:
 
 
 def open_store(path: str | Path | None = None, *, read_only: bool = False) -> SqlStore:
-    """The store at a path, or the one of the home folder."""
-    return SqlStore(SqliteEngine(Path(path or config.from_environment().database_path), read_only=read_only))
+    """The store at a path, or the one of the home folder, which must be ours."""
+    if path is not None:
+        return SqlStore(SqliteEngine(Path(path), read_only=read_only))
+    chosen = settings()
+    if read_only and chosen.home.exists():
+        guards.check_folder(chosen.home)
+    elif not read_only:
+        guards.make_private_folder(chosen.home)
+    return SqlStore(SqliteEngine(chosen.database_path, read_only=read_only))
 
 
 def open_for_reading() -> SqlStore:
     """The store of the home folder for a command that only looks; made or brought up to date first if need be."""
-    path = settings().database_path
-    if not path.exists():
-        return open_store(path)
+    if not settings().database_path.exists():
+        return open_store()
     try:
-        return open_store(path, read_only=True)
+        return open_store(read_only=True)
     except SchemaTooOld:
-        return open_store(path)
+        return open_store()
 
 
 def new_session_id() -> str:

@@ -1,5 +1,6 @@
 """The command line: one file per command family, each imported only when its command runs."""
 
+import os
 import sys
 
 import click
@@ -7,7 +8,7 @@ import click
 from segue import __version__
 from segue.cli.lazy import LazyGroup
 from segue.core.errors import SegueError
-from segue.core.text import printable
+from segue.core.text import one_line, printable
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -30,7 +31,22 @@ def cli() -> None:
 def main() -> None:
     """Run a command; whatever Segue says no to is one sentence on stderr and a non-zero exit code."""
     try:
-        cli()
+        sys.exit(cli(standalone_mode=False))
     except SegueError as error:
-        click.echo(f"segue: {printable(str(error))}", err=True)
-        sys.exit(1)
+        _complain(str(error), 1)
+    except click.UsageError as error:
+        usage = error.ctx.get_usage() + "\n" if error.ctx else ""
+        click.echo(printable(usage), nl=False, err=True)
+        _complain(error.format_message(), error.exit_code)
+    except click.ClickException as error:
+        _complain(error.format_message(), error.exit_code)
+    except click.Abort:
+        _complain("Interrupted; nothing more was changed.", 130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has seen enough
+        sys.exit(0)
+
+
+def _complain(sentence: str, code: int) -> None:
+    click.echo(f"segue: {one_line(sentence)}", err=True)
+    sys.exit(code)

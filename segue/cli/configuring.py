@@ -1,6 +1,8 @@
 """`segue config` and `segue init`."""
 
 import os
+from collections.abc import Iterator
+from typing import Any
 
 import click
 
@@ -8,6 +10,7 @@ from segue import app
 from segue.cli.output import note, say, show_json
 from segue.cli.sessions import AS_JSON
 from segue.config import documenting, notes_from_environment
+from segue.core.portable import dumps
 
 
 @click.group()
@@ -23,7 +26,7 @@ def show(as_json: bool) -> None:
     if as_json:
         show_json(values)
         return
-    for line in _flat(values):
+    for line in _yaml(values):
         say(line)
 
 
@@ -61,7 +64,11 @@ def init() -> None:
     say("Next: `segue sessions list`, `segue status`, or `from segue import SessionDB` in your own program.")
 
 
-def _flat(values: object, prefix: str = "") -> list[str]:
-    if not isinstance(values, dict) or not values:
-        return [f"{prefix}: {values!r}" if isinstance(values, str) else f"{prefix}: {values}"]
-    return [line for name, value in values.items() for line in _flat(value, f"{prefix}.{name}" if prefix else name)]
+def _yaml(values: dict[str, Any], indent: str = "") -> Iterator[str]:
+    """The settings as they could stand in config.yaml: nested names, and values in JSON, which YAML reads."""
+    for name, value in values.items():
+        if isinstance(value, dict) and value:
+            yield f"{indent}{name}:"
+            yield from _yaml(value, indent + "  ")
+        else:
+            yield f"{indent}{name}: {dumps(value)}"

@@ -33,6 +33,8 @@ _EVERY = Filter(archived=None, tips_only=False)
 @click.option("--session-id", multiple=True, metavar="ID", help="Only this session (may be repeated).")
 def export(file: Path, source: tuple[str, ...], session_id: tuple[str, ...]) -> None:
     """Write conversations to FILE as JSON lines, one session a line; "-" is stdout."""
+    if source and session_id:
+        raise Invalid("--source and --session-id do not go together: a session is named or a platform is.")
     with app.open_for_reading() as store:
         ids = [store.read(OWNER_AT_CONSOLE, finding.get_id, wanted) for wanted in session_id]
         length = len(ids) or store.read(OWNER_AT_CONSOLE, listing.count_sessions, _EVERY._replace(sources=source))
@@ -82,9 +84,7 @@ def _import(store: Store, line: bytes, policy: OnConflict, dry_run: bool) -> Imp
     portable = from_json(line)
 
     def work(tx: Transaction) -> Imported:
-        result = importing.import_session(
-            tx, portable, on_conflict=policy, copy_id=app.new_session_id(), now=time.time()
-        )
+        result = importing.import_session(tx, portable, on_conflict=policy, now=time.time())
         if dry_run:
             raise _Undo(result)
         return result

@@ -10,10 +10,16 @@ import click
 from rich.cells import cell_len, set_cell_size
 
 from segue.config import wanted_columns, wants_colour
+from segue.core.errors import SegueError
 from segue.core.portable import dumps
 from segue.core.text import ELLIPSIS, one_line, printable
 
 _WIDTH_OF_A_PIPE = 120
+_WIDTH_OF_A_TERMINAL = 80  # when it does not know itself
+
+
+class Refused(SegueError):
+    """Somebody was asked and did not agree."""
 
 
 class Column(NamedTuple):
@@ -70,9 +76,9 @@ def confirm(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise click.ClickException("Nothing was changed: there is nobody to ask. Add --yes to go ahead.")
+        raise Refused("Nothing was changed: there is nobody to ask. Add --yes to go ahead.")
     if not click.confirm(printable(question), default=False, err=True):
-        raise click.ClickException("Nothing was changed.")
+        raise Refused("Nothing was changed.")
 
 
 @contextmanager
@@ -115,7 +121,7 @@ def _terminal_columns() -> int:
     given = wanted_columns()
     if given is None:
         given = os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else _WIDTH_OF_A_PIPE
-    return max(given, 20)
+    return max(given or _WIDTH_OF_A_TERMINAL, 20)
 
 
 def _has_colour() -> bool:

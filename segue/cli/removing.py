@@ -1,6 +1,7 @@
 """`segue sessions delete` and `segue sessions trash`: preview, ask, then act; and the way back."""
 
 import time
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import click
@@ -39,7 +40,7 @@ class Doomed(NamedTuple):
 def delete(wanted: tuple[str, ...], purge: bool, yes: bool, dry_run: bool) -> None:
     """Move conversations into the trash, each with all its parts. `trash restore` brings them back."""
     with app.open_store() as store:
-        doomed = store.read(OWNER_AT_CONSOLE, _doomed, wanted, purge)
+        doomed = store.read(OWNER_AT_CONSOLE, _doomed, dict.fromkeys(wanted), purge)
         say("For good, with every copy:" if purge else "Into the trash:", bold=True)
         _preview(doomed)
         if dry_run:
@@ -78,7 +79,7 @@ def list_(as_json: bool) -> None:
 
 
 @trash.command()
-@click.argument("wanted", metavar="ID")
+@click.argument("wanted", metavar="ID or TITLE")
 def restore(wanted: str) -> None:
     """Bring a conversation back from the trash as it was."""
     with app.open_store() as store:
@@ -97,21 +98,23 @@ def empty(older_than: float | None, yes: bool, dry_run: bool) -> None:
     before = None if older_than is None else time.time() - older_than * _DAY
     with app.open_store() as store:
         entries = store.read(OWNER_AT_CONSOLE, discarding.trash_before, before)
-        if not entries:
+        if entries:
+            _table(entries)
+        else:
             note("There is nothing to remove.")
-            return
-        _table(entries)
         if dry_run:
             return
-        confirm(f"Remove {count(len(entries), 'session')} for good?", yes=yes)
-        gone = store.write(OWNER_AT_CONSOLE, discarding.empty_trash, before)
-        store.compact()
-    say(f"{count(len(gone), 'session')} removed.")
+        if entries:
+            confirm(f"Remove {count(len(entries), 'session')} for good?", yes=yes)
+            store.write(OWNER_AT_CONSOLE, discarding.empty_trash, before)
+            say(f"{count(len(entries), 'session')} removed.")
+        store.compact()  # also when a purge could not finish, because somebody was reading
 
 
-def _doomed(tx: Transaction, wanted: tuple[str, ...], purge: bool) -> list[Doomed]:
-    """What each name means; for a purge, also what is in the trash already."""
-    return [_in_trash(tx, name) if purge and _is_trashed(tx, name) else _at_hand(tx, name) for name in wanted]
+def _doomed(tx: Transaction, wanted: Iterable[str], purge: bool) -> list[Doomed]:
+    """What the names mean, each conversation once; for a purge, also what is in the trash already."""
+    found = [_in_trash(tx, name) if purge and _is_trashed(tx, name) else _at_hand(tx, name) for name in wanted]
+    return list({one.id: one for one in found}.values())
 
 
 def _at_hand(tx: Transaction, name: str) -> Doomed:

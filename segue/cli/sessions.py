@@ -142,6 +142,8 @@ Part = tuple[Session, list[Message], ResetRow | None]
 
 
 def _parts(tx: Transaction, session_id: str, around: int | None) -> list[Part]:
+    if around is None:
+        session_id = finding.find_tip(tx, session_id)
     session = finding.get_session(tx, session_id)
     if around is not None:
         messages = tx.messages.of(session_id, every_state=True, after=around - _AROUND - 1, limit=2 * _AROUND + 1)

@@ -12,6 +12,10 @@ SegueError
 """
 
 from collections.abc import Sequence
+from enum import StrEnum
+from typing import TypeVar
+
+C = TypeVar("C", bound=StrEnum)
 
 
 class SegueError(Exception):
@@ -79,6 +83,14 @@ class InvalidSession(Invalid):
 
 class InvalidSettings(Invalid):
     """The configuration says something it cannot mean."""
+
+
+def choice(choices: type[C], said: str, noun: str) -> C:
+    """The choice that somebody named, or an error that lists them."""
+    try:
+        return choices(said)
+    except ValueError:
+        raise Invalid(f"{said!r} is not {noun}: use {', '.join(choices)}.") from None
 
 
 class StoreError(SegueError):

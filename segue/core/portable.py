@@ -7,6 +7,7 @@ left out too. Reading an object back checks every field, so that nothing malform
 import json
 import types
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from typing import Any, NamedTuple, get_args, get_type_hints
 
 from segue.core.errors import Invalid, InvalidSession
@@ -92,6 +93,13 @@ def from_mapping(data: Any) -> PortableSession:
         raise InvalidSession("its tags are no list of words")
     known = {FORMAT, "tags", "messages", *Session._fields}
     return PortableSession(session, tuple(map(storable, tags)), messages, tuple(sorted(set(data) - known)))
+
+
+def renamed(portable: PortableSession) -> PortableSession:
+    """The same session under an id that its content decides, so that copying it twice makes one copy."""
+    digest = sha256(repr(portable).encode("utf-8", "replace")).hexdigest()[:8]
+    name = f"{portable.session.id[: LONGEST_ID - 9]}_{digest}"
+    return portable._replace(session=portable.session._replace(id=name))
 
 
 def _session(data: Mapping[str, Any], messages: tuple[PortableMessage, ...]) -> Session:

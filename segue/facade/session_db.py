@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from segue import app
-from segue.core.errors import Invalid
+from segue.core.errors import Invalid, choice
 from segue.core.messages import JSON_COLUMNS, Message, decode, draft, encode
 from segue.core.portable import from_mapping
 from segue.core.scope import OWNER, Principal, scope_for
@@ -84,7 +84,7 @@ class SessionDB:
             else encode(model_config),
             system_prompt=_storable(system_prompt),
             parent_session_id=parent_session_id,
-            kind=Kind(kind) if kind else kind_of(source),
+            kind=choice(Kind, kind, "a kind of session") if kind else kind_of(source),
             agent=agent,
             cwd=_storable(cwd),
             spawned_by=spawned_by,
@@ -329,7 +329,7 @@ class SessionDB:
         self, sessions: Iterable[Mapping[str, Any]], on_conflict: OnConflict | str = OnConflict.SKIP
     ) -> dict[str, Any]:
         """Take exported sessions in, each by itself; what could not be taken is reported by its place in the list."""
-        policy = OnConflict(on_conflict)
+        policy = choice(OnConflict, on_conflict, "a policy")
         report: dict[str, Any] = {outcome.value: 0 for outcome in importing.Outcome} | {"sessions": [], "errors": []}
         for number, data in enumerate(sessions, 1):
             try:
@@ -338,7 +338,6 @@ class SessionDB:
                     importing.import_session,
                     from_mapping(data),
                     on_conflict=policy,
-                    copy_id=app.new_session_id(),
                     now=time.time(),
                 )
             except Invalid as error:

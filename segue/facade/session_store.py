@@ -8,8 +8,9 @@ from typing import Any, Self
 
 from segue import app
 from segue.config import Settings
+from segue.core.errors import choice
 from segue.core.keys import build_key, place_of
-from segue.core.lifecycle import Interruption, Lane
+from segue.core.lifecycle import Interruption, Lane, Phase
 from segue.core.messages import draft_from
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.sources import SessionSource
@@ -29,7 +30,7 @@ class SessionStore:
         has_active_processes_fn: Callable[[str], bool] | None = None,
     ) -> None:
         self._settings = config or app.settings()
-        self._store = app.open_store(db_path or self._settings.database_path)
+        self._store = app.open_store(db_path or (self._settings.database_path if config else None))
         self._is_busy = has_active_processes_fn or (lambda _key: False)
         freshness = timedelta(seconds=self._settings.agent.auto_continue_freshness)
         self._rules = opening.Rules(self._settings.key_rules, self._settings.reset_policies, freshness)
@@ -46,31 +47,35 @@ class SessionStore:
         """The session a message from this source belongs to, new when the lane is new, suspended or expired."""
         busy = self._is_busy(build_key(place_of(source, self._rules.keys)))
         arrival = opening.Arrival(source, _now(), app.new_session_id(), busy=busy, force_new=force_new)
-        return self._write(lambda tx: opening.open_session(tx, arrival, self._rules).lane)
+        return self._entry(lambda tx: opening.open_session(tx, arrival, self._rules).lane)
 
     def update_session(self, session_key: str, last_prompt_tokens: int | None = None) -> None:
         """Note that something happened in a lane. Only a person's message moves the clock that resets go by."""
-        self._write(steering.touch_lane, session_key, _now(), last_prompt_tokens)
+        self._store.write(OWNER_AT_CONSOLE, steering.touch_lane, session_key, _now(), last_prompt_tokens)
 
     def reset_session(self, session_key: str) -> SessionEntry:
         """`/new`: a new session in the lane."""
-        return self._write(steering.reset_on_request, session_key, app.new_session_id(), _now(), "owner")
+        return self._entry(steering.reset_on_request, session_key, app.new_session_id(), _now(), "owner")
 
     def switch_session(self, session_key: str, target_session_id: str) -> SessionEntry:
         """`/resume`: the lane goes on with an existing session."""
-        return self._write(steering.switch_session, session_key, target_session_id, _now())
+        return self._entry(steering.switch_session, session_key, target_session_id, _now())
 
     def suspend_session(self, session_key: str) -> bool:
         """The next message starts a new session."""
-        return self._write(steering.suspend_lane, session_key, _now()).suspended
+        lane = self._store.write(OWNER_AT_CONSOLE, steering.suspend_lane, session_key, _now())
+        return lane.phase is Phase.SUSPENDED
 
     def mark_resume_pending(self, session_key: str, reason: str = Interruption.RESTART_DRAIN) -> bool:
         """A turn was cut off: keep the session. False when the lane is suspended, which wins."""
-        return self._write(steering.interrupt_lane, session_key, Interruption(reason), _now()).resume_pending
+        why = choice(Interruption, reason, "a reason")
+        lane = self._store.write(OWNER_AT_CONSOLE, steering.interrupt_lane, session_key, why, _now())
+        return lane.phase is Phase.INTERRUPTED
 
     def clear_resume_pending(self, session_key: str) -> bool:
         """A turn completed."""
-        return not self._write(steering.complete_turn, session_key).resume_pending
+        lane = self._store.write(OWNER_AT_CONSOLE, steering.complete_turn, session_key)
+        return lane.phase is not Phase.INTERRUPTED
 
     def suspend_recently_active(self, max_age_seconds: float = 120) -> int:
         """After a crash: keep the sessions of lanes that were in use a moment ago; how many."""
@@ -79,7 +84,8 @@ class SessionStore:
 
     def prune_old_entries(self, max_age_days: float) -> int:
         """Forget lanes that nobody used for so long; suspended ones and those with running processes stay."""
-        busy = [lane.session_key for lane in self.list_sessions() if self._is_busy(lane.session_key)]
+        lanes = self._store.read(OWNER_AT_CONSOLE, lambda tx: tx.lanes.listed())
+        busy = [lane.key for lane in lanes if self._is_busy(lane.key)]
         age = timedelta(days=max_age_days)
         return self._store.write(OWNER_AT_CONSOLE, steering.prune_lanes, _now(), age, busy)
 
@@ -132,7 +138,7 @@ class SessionStore:
         """Close the store."""
         self._store.close()
 
-    def _write(self, work: Callable[..., Lane], *args: object) -> SessionEntry:
+    def _entry(self, work: Callable[..., Lane], *args: object) -> SessionEntry:
         def changed(tx: Transaction) -> SessionEntry:
             return _entry(tx, work(tx, *args))
 

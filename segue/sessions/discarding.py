@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Collection
 from typing import NamedTuple
 
-from segue.core.errors import Ambiguous, SessionNotFound
+from segue.core.errors import Ambiguous, NotFound
 from segue.core.portable import dumps, from_mapping
 from segue.core.sessions import Listed, Session
 from segue.ports.store import Filter, Transaction, TrashEntry
@@ -48,22 +48,26 @@ def discard_conversation(tx: Transaction, session_id: str, now: float) -> list[T
 
 def purge_conversation(tx: Transaction, session_id: str) -> int:
     """Remove a conversation without a trace in the tables; the caller compacts the file afterwards."""
-    if tx.sessions.find(session_id):
-        return tx.sessions.delete(find_conversation(tx, session_id))
-    return tx.trash.remove([entry.session_id for entry in find_trashed(tx, session_id)])
+    if not tx.sessions.find(session_id):
+        return tx.trash.remove([entry.session_id for entry in find_trashed(tx, session_id)])
+    parts = find_conversation(tx, session_id)
+    tx.trash.remove([*parts, *(entry.session_id for part in parts for entry in tx.trash.of_conversation(part))])
+    return tx.sessions.delete(parts)
 
 
 def find_trashed(tx: Transaction, wanted: str) -> list[TrashEntry]:
-    """The parts of the trashed conversation that an id, or the beginning of one, means."""
-    candidates = tx.trash.with_prefix(wanted, _CANDIDATES) if wanted else []
-    conversations = {entry.conversation for entry in candidates if entry.session_id == wanted} or {
-        entry.conversation for entry in candidates
-    }
-    if not conversations:
-        raise SessionNotFound(wanted)
-    if len(conversations) > 1:
-        raise Ambiguous(wanted, sorted(entry.session_id for entry in candidates))
-    return tx.trash.of_conversation(conversations.pop())
+    """The parts of the trashed conversation that an id, a title or the beginning of an id means."""
+    beginning = tx.trash.with_prefix(wanted, _CANDIDATES) if wanted else []
+    found = (
+        [entry for entry in beginning if entry.session_id == wanted]
+        or [entry for entry in tx.trash.listed() if entry.title == wanted]
+        or beginning
+    )
+    if not found:
+        raise NotFound(f"Nothing in the trash has the id or title {wanted!r}; `segue sessions trash list` shows it.")
+    if len({entry.conversation for entry in found}) > 1:
+        raise Ambiguous(wanted, sorted(entry.session_id for entry in found))
+    return tx.trash.of_conversation(found[0].conversation)
 
 
 def restore_conversation(tx: Transaction, wanted: str) -> Restored:

@@ -4,12 +4,14 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from segue.core.errors import InvalidSession
-from segue.core.portable import PortableSession, from_mapping
+from segue.core.portable import PortableSession, from_mapping, renamed
 from segue.core.sessions import Session, TitleSource
 from segue.ports.store import Transaction
 from segue.sessions.discarding import discard_session
 from segue.sessions.exporting import export_session
 from segue.sessions.titling import free_title
+
+_CAME_IN_ENDED = "import"
 
 
 class OnConflict(StrEnum):
@@ -37,22 +39,22 @@ class Imported(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def import_session(
-    tx: Transaction, portable: PortableSession, *, on_conflict: OnConflict, copy_id: str, now: float
-) -> Imported:
+def import_session(tx: Transaction, portable: PortableSession, *, on_conflict: OnConflict, now: float) -> Imported:
     """Take one session in. The same session twice is one session; a different one under its id is a conflict."""
-    session, outcome = portable.session, Outcome.ADDED
-    if tx.sessions.find(session.id):
-        if from_mapping(export_session(tx, session.id)) == portable._replace(unknown=()):
-            return Imported(session.id, Outcome.UNCHANGED, len(portable.messages))
+    session_id, outcome = portable.session.id, Outcome.ADDED
+    if tx.sessions.find(session_id):
+        if _is_here(tx, portable):
+            return Imported(session_id, Outcome.UNCHANGED, len(portable.messages))
         if on_conflict is OnConflict.SKIP:
-            return Imported(session.id, Outcome.SKIPPED, 0, ("it is here already, with other content",))
+            return Imported(session_id, Outcome.SKIPPED, 0, ("it is here already, with other content",))
         if on_conflict is OnConflict.REPLACE:
-            discard_session(tx, session.id, now)
+            discard_session(tx, session_id, now)
             outcome = Outcome.REPLACED
         else:
-            session, outcome = session._replace(id=copy_id), Outcome.COPIED
-    session, notes = _fitted(tx, session, now)
+            portable, outcome = renamed(portable), Outcome.COPIED
+            if tx.sessions.find(portable.session.id):
+                return Imported(portable.session.id, Outcome.UNCHANGED, len(portable.messages))
+    session, notes = _fitted(tx, portable.session, now)
     if not tx.sessions.insert(session):
         raise InvalidSession(f"its id {session.id} belongs to somebody else here")
     tx.sessions.tag(session.id, portable.tags)
@@ -63,16 +65,30 @@ def import_session(
     return Imported(session.id, outcome, len(portable.messages), tuple(notes))
 
 
+def _is_here(tx: Transaction, portable: PortableSession) -> bool:
+    """Whether the same session is here, apart from what had to be adjusted when it came in."""
+    wanted = portable.session
+    here = from_mapping(export_session(tx, wanted.id))
+    session = here.session
+    if session.title_source == TitleSource.IMPORT and wanted.title:
+        session = session._replace(title=wanted.title, title_source=wanted.title_source)
+    if session.end_reason == _CAME_IN_ENDED and wanted.is_open:
+        session = session._replace(ended_at=None, end_reason=wanted.end_reason)
+    if not tx.scope.sees_all:
+        session = session._replace(principal=wanted.principal, audience=wanted.audience, lane_key=wanted.lane_key)
+    return here._replace(session=session) == portable._replace(unknown=())
+
+
 def _fitted(tx: Transaction, session: Session, now: float) -> tuple[Session, list[str]]:
     """The session with whatever would clash here adjusted, and a sentence for each adjustment."""
     notes = []
-    if not tx.scope.sees_all:
-        session = session._replace(principal=tx.scope.principal, audience=tx.scope.room or "")
+    if not tx.scope.sees_all:  # nobody brings a session in for somebody else, or into somebody's lane
+        session = session._replace(principal=tx.scope.principal, audience=tx.scope.room or "", lane_key=None)
     if session.title and session.title in tx.sessions.titles_of(session.principal, session.title):
         title = free_title(tx, session.principal, session.title)
         notes.append(f"its title {session.title!r} is taken here; it is now {title!r}")
         session = session._replace(title=title, title_source=TitleSource.IMPORT)
     if session.lane_key and session.is_open and (current := tx.sessions.open_in_lane(session.lane_key)):
         notes.append(f"its lane goes on here in session {current.id}; it came in as ended")
-        session = session._replace(ended_at=now, end_reason="import")
+        session = session._replace(ended_at=now, end_reason=_CAME_IN_ENDED)
     return session, notes

@@ -10,7 +10,7 @@ from segue.core.keys import KeyRules, Place, build_key, place_of
 from segue.core.lifecycle import Decision, Lane, Phase, Reset, Start, decide
 from segue.core.moments import instant
 from segue.core.policy import ResetPolicies, ResetReason
-from segue.core.scope import principal_of, scope_in
+from segue.core.scope import Scope, principal_of, scope_in
 from segue.core.sessions import Session, kind_of
 from segue.core.sources import SessionSource
 from segue.core.text import storable
@@ -46,12 +46,13 @@ def open_session(tx: Transaction, arrival: Arrival, rules: Rules) -> Opened:
     """Find or make the session of a message, in one transaction, and move the lane's clock."""
     source, now = arrival.source, arrival.admitted_at
     place = place_of(source, rules.keys, arrival.agent)
-    lane = tx.lanes.find(build_key(place)) or _rebuilt(tx, build_key(place))
+    scope = scope_in(place, principal_of(source, rules.keys))
+    lane = tx.lanes.find(build_key(place)) or _rebuilt(tx, build_key(place), scope, now)
     policy = rules.policies.choose(source.platform, source.chat_type, source.thread_id or "")
     decision = decide(lane, policy, now, busy=arrival.busy, freshness=rules.freshness)
     if arrival.force_new and lane is not None and not isinstance(decision, Start):
         decision = Reset(ResetReason.ASKED)
-    lane = lane or _new_lane(place, source, rules.keys, now)
+    lane = lane or _new_lane(place, source, scope, now)
     lane = replace(lane, origin=source, last_person_at=now, updated_at=now, finalised_at=None)
     if isinstance(decision, Start):
         lane = begin_session(tx, lane, arrival.fresh_id, now, agent=arrival.agent)
@@ -109,8 +110,7 @@ def save_lane(tx: Transaction, lane: Lane) -> Lane:
     return replace(lane, version=lane.version + 1)
 
 
-def _new_lane(place: Place, source: SessionSource, rules: KeyRules, now: datetime) -> Lane:
-    scope = scope_in(place, principal_of(source, rules))
+def _new_lane(place: Place, source: SessionSource, scope: Scope, now: datetime) -> Lane:
     return Lane(
         key=build_key(place),
         session_id=None,
@@ -123,10 +123,16 @@ def _new_lane(place: Place, source: SessionSource, rules: KeyRules, now: datetim
     )
 
 
-def _rebuilt(tx: Transaction, key: LaneKey) -> Lane | None:
-    """A lane that is known only by its open session, as after an import into another home."""
+def _rebuilt(tx: Transaction, key: LaneKey, scope: Scope, now: datetime) -> Lane | None:
+    """A lane that is known only by its open session, as after an import into another home.
+
+    A session that is somebody else's does not get the lane, whatever it says of itself.
+    """
     session = tx.sessions.open_in_lane(key)
     if session is None:
+        return None
+    if (session.principal, session.audience) != (scope.principal, scope.room or ""):
+        tx.sessions.change(session.id, ended_at=now.timestamp(), end_reason="lane_taken")
         return None
     last = instant(session.last_active_at)
     return Lane(

@@ -1,24 +1,40 @@
 """Sessions begin, end and begin again."""
 
+from math import isfinite
+
 from segue.core.errors import InvalidSession
 from segue.core.ids import LONGEST_ID
-from segue.core.sessions import Session
+from segue.core.sessions import Session, TitleSource
 from segue.core.text import storable
 from segue.ports.store import Transaction
 from segue.sessions.finding import get_session
+from segue.sessions.titling import free_title
 
 
 def create_session(tx: Transaction, session: Session) -> str:
     """Store a new session. It belongs to whoever creates it, unless the owner says whose it is."""
-    if not session.id or len(session.id) > LONGEST_ID or storable(session.id) != session.id:
+    if not 0 < len(session.id) <= LONGEST_ID or storable(session.id) != session.id:
         raise InvalidSession(f"A session id has 1 to {LONGEST_ID} ordinary characters.")
     if not session.source:
         raise InvalidSession("A session needs a source, such as cli.")
+    if not isfinite(session.started_at):
+        raise InvalidSession(f"{session.started_at} is no moment: use Unix seconds.")
+    session = _continued(tx, session)
     if not tx.scope.sees_all:
         session = session._replace(principal=tx.scope.principal, audience=tx.scope.room or "")
     if not tx.sessions.insert(session._replace(last_active_at=session.last_active_at or session.started_at)):
         raise InvalidSession(f"There is a session {session.id} already.")
     return session.id
+
+
+def _continued(tx: Transaction, session: Session) -> Session:
+    """A child of another session carries its name on, numbered, and how the conversation began."""
+    parent = tx.sessions.find(session.parent_session_id) if session.parent_session_id else None
+    if parent is None:
+        return session
+    title = free_title(tx, parent.principal, parent.title) if parent.title else None
+    source = TitleSource.LINEAGE if title else None
+    return session._replace(first_line=parent.first_line, title=title, title_source=source)
 
 
 def end_session(tx: Transaction, session_id: str, reason: str, now: float) -> None:

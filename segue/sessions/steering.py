@@ -33,8 +33,6 @@ def switch_session(tx: Transaction, key: str, target_id: str, now: datetime) -> 
         return lane
     if lane.session_id and (old := tx.sessions.find(lane.session_id)) and old.is_open:
         tx.sessions.change(old.id, ended_at=now.timestamp(), end_reason="session_switch")
-    if (elsewhere := tx.lanes.find_by_session(target.id)) and elsewhere.key != key:
-        save_lane(tx, replace(elsewhere, session_id=None))
     tx.sessions.change(target.id, ended_at=None, end_reason=None, lane_key=lane.key)
     active = replace(lane, session_id=SessionId(target.id), phase=Phase.ACTIVE, phase_reason=None, phase_since=None)
     return save_lane(tx, replace(active, updated_at=now, last_person_at=now))
@@ -71,7 +69,8 @@ def touch_lane(tx: Transaction, key: str, now: datetime, context_tokens: int | N
 
 def interrupt_recent(tx: Transaction, now: datetime, max_age: timedelta) -> int:
     """After an unclean stop: every active lane that was in use a moment ago is interrupted."""
-    recent = [lane for lane in tx.lanes.listed(active_since=now - max_age) if lane.phase is Phase.ACTIVE]
+    in_use = [lane for lane in tx.lanes.listed(active_since=now - max_age) if lane.session_id]
+    recent = [lane for lane in in_use if lane.phase is Phase.ACTIVE]
     for lane in recent:
         interrupt_lane(tx, lane.key, Interruption.RESTART, now)
     return len(recent)

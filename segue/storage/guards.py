@@ -98,20 +98,21 @@ def _refuse_database_files(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def make_private_folder(folder: Path) -> None:
-    """Create the folder for its owner alone, or make sure that an existing one is ours."""
+    """A home folder: made if it is not there, refused if it is not ours, and for its owner alone."""
     try:
         folder.mkdir(mode=0o700, parents=True)
     except FileExistsError:
-        _check_folder(folder)
+        check_folder(folder)
     except OSError as error:
-        raise HomeRefused(
-            f"{folder} cannot be created ({error.strerror}); set SEGUE_HOME to a folder you own."
-        ) from error
-    else:
-        folder.chmod(0o700)
+        sentence = f"{folder} cannot be created ({error.strerror}); set SEGUE_HOME to a folder you own."
+        raise HomeRefused(sentence) from error
+    if folder.stat().st_mode & 0o077:
+        with suppress(OSError):  # a read-only disk stays as it is
+            folder.chmod(0o700)
 
 
-def _check_folder(folder: Path) -> None:
+def check_folder(folder: Path) -> None:
+    """Refuse a home that is a link, or somebody else's."""
     found = folder.lstat()
     if stat.S_ISLNK(found.st_mode):
         raise HomeRefused(f"{folder} is a symbolic link; set SEGUE_HOME to the folder itself.")

@@ -15,7 +15,6 @@ from segue.storage.sql import Executor, Row, columns, placeholders, visible
 
 _COLUMNS = (
     "key",
-    "session_id",
     "version",
     "principal",
     "audience",
@@ -29,6 +28,9 @@ _COLUMNS = (
     "origin",
 )
 _LANE = columns(_COLUMNS)
+_FROM = "FROM lanes l LEFT JOIN sessions s ON s.lane_key = l.key AND s.ended_at IS NULL"
+"""The current session of a lane is the one that is open in it; nobody else says so."""
+_OF_LANE = columns(_COLUMNS, "l")
 _RESET = columns(ResetRow._fields)
 
 
@@ -38,10 +40,10 @@ class SqlLanes(Lanes):
         self._scope = scope
 
     def find(self, key: str) -> Lane | None:
-        return self._find("key = :value", key)
+        return self._find("l.key = :value", key)
 
     def find_by_session(self, session_id: str) -> Lane | None:
-        return self._find("session_id = :value", session_id)
+        return self._find("s.id = :value", session_id)
 
     def insert(self, lane: Lane) -> None:
         self._db.run(f"INSERT INTO lanes ({_LANE}) VALUES ({placeholders(_COLUMNS)})", _values(lane))
@@ -61,10 +63,10 @@ class SqlLanes(Lanes):
         return self._db.run(f"DELETE FROM lanes WHERE {where.sql}", where.parameters) > 0
 
     def listed(self, active_since: datetime | None = None) -> list[Lane]:
-        where = visible(self._scope)
+        where = visible(self._scope, "l")
         if active_since is not None:
-            where.add("updated_at >= :since", since=active_since.timestamp())
-        sql = f"SELECT {_LANE} FROM lanes WHERE {where.sql} ORDER BY updated_at DESC, key"
+            where.add("l.updated_at >= :since", since=active_since.timestamp())
+        sql = f"SELECT s.id, {_OF_LANE} {_FROM} WHERE {where.sql} ORDER BY l.updated_at DESC, l.key"
         return [_lane(row) for row in self._db.rows(sql, where.parameters)]
 
     def add_reset(self, row: ResetRow) -> None:
@@ -78,9 +80,9 @@ class SqlLanes(Lanes):
         return next(iter(self._resets("r.to_session = :value ORDER BY r.id DESC LIMIT 1", session_id)), None)
 
     def _find(self, condition: str, value: str) -> Lane | None:
-        where = visible(self._scope)
+        where = visible(self._scope, "l")
         where.add(condition, value=value)
-        rows = self._db.rows(f"SELECT {_LANE} FROM lanes WHERE {where.sql}", where.parameters)
+        rows = self._db.rows(f"SELECT s.id, {_OF_LANE} {_FROM} WHERE {where.sql}", where.parameters)
         return _lane(rows[0]) if rows else None
 
     def _resets(self, condition: str, value: str) -> list[ResetRow]:
@@ -92,13 +94,13 @@ class SqlLanes(Lanes):
 
 
 def _lane(row: Row) -> Lane:
-    values = dict(zip(_COLUMNS, row, strict=True))
+    session_id, *rest = row
+    values = dict(zip(_COLUMNS, rest, strict=True))
     for name in ("phase_since", "last_person_at", "created_at", "updated_at", "finalised_at"):
         values[name] = None if values[name] is None else instant(values[name])
     origin = values.pop("origin")
-    key, session_id = LaneKey(values.pop("key")), values.pop("session_id")
     return Lane(
-        key=key,
+        key=LaneKey(values.pop("key")),
         session_id=None if session_id is None else SessionId(session_id),
         phase=Phase(values.pop("phase")),
         origin=None if origin is None else SessionSource.from_dict(json.loads(origin)),

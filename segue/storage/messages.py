@@ -5,7 +5,7 @@ from typing import Any
 from segue.core.messages import Draft, Message, State
 from segue.core.scope import Scope
 from segue.ports.store import Messages
-from segue.storage.sql import Condition, Executor, columns, placeholders, visible
+from segue.storage.sql import ALL, Condition, Executor, columns, placeholders, visible
 
 _ALL = columns(Message._fields, "m")
 _DRAFT = columns(Draft._fields)
@@ -44,9 +44,9 @@ class SqlMessages(Messages):
     ) -> list[Message]:
         where = self._in_session(session_id, every_state)
         where.add("m.seq > :after", after=after)
-        window = "" if limit is None else " LIMIT :limit OFFSET :offset"
-        sql = f"SELECT {_ALL} FROM messages m WHERE {where.sql} ORDER BY m.seq{window}"
-        return self._messages(sql, where.parameters | ({} if limit is None else {"limit": limit, "offset": offset}))
+        window = {"limit": ALL if limit is None else limit, "offset": offset}
+        sql = f"SELECT {_ALL} FROM messages m WHERE {where.sql} ORDER BY m.seq LIMIT :limit OFFSET :offset"
+        return self._messages(sql, where.parameters | window)
 
     def last(self, session_id: str, limit: int, *, every_state: bool = False) -> list[Message]:
         where = self._in_session(session_id, every_state)

@@ -1,19 +1,21 @@
-"""Small facts about the store itself, by key."""
+"""Small facts kept beside the sessions, by key; everybody but the owner has a drawer of their own."""
 
+from segue.core.scope import Scope
 from segue.ports.store import Meta
 from segue.storage.sql import Executor
 
 
 class SqlMeta(Meta):
-    def __init__(self, executor: Executor) -> None:
+    def __init__(self, executor: Executor, scope: Scope) -> None:
         self._db = executor
+        self._prefix = "" if scope.sees_all else f"{scope.principal}:"
 
     def get(self, key: str) -> str | None:
-        rows = self._db.rows("SELECT value FROM state_meta WHERE key = :key", {"key": key})
+        rows = self._db.rows("SELECT value FROM state_meta WHERE key = :key", {"key": self._prefix + key})
         return rows[0][0] if rows else None
 
     def set(self, key: str, value: str) -> None:
         sql = """
             INSERT INTO state_meta (key, value) VALUES (:key, :value)
             ON CONFLICT (key) DO UPDATE SET value = excluded.value"""
-        self._db.run(sql, {"key": key, "value": value})
+        self._db.run(sql, {"key": self._prefix + key, "value": value})

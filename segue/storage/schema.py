@@ -138,7 +138,6 @@ LANES = Table(
     "lanes",
     (
         Column("key", "TEXT", "PRIMARY KEY NOT NULL"),
-        Column("session_id", "TEXT", "REFERENCES sessions(id) ON DELETE SET NULL"),
         Column("version", *_COUNT),
         Column("principal", "TEXT", "NOT NULL"),
         Column("audience", "TEXT", "NOT NULL DEFAULT ''"),
@@ -197,7 +196,6 @@ INDEXES = (
     "CREATE UNIQUE INDEX IF NOT EXISTS idx_sessions_title ON sessions(principal, title) WHERE title IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS idx_sessions_titled ON sessions(title) WHERE title IS NOT NULL",
     "CREATE UNIQUE INDEX IF NOT EXISTS idx_sessions_open_lane ON sessions(lane_key) WHERE ended_at IS NULL",
-    "CREATE INDEX IF NOT EXISTS idx_lanes_session ON lanes(session_id)",
     "CREATE INDEX IF NOT EXISTS idx_resets_lane ON resets(lane_key)",
     "CREATE INDEX IF NOT EXISTS idx_resets_to ON resets(to_session)",
     "CREATE INDEX IF NOT EXISTS idx_trash_conversation ON trash(conversation)",

@@ -9,7 +9,7 @@ from segue.core.scope import Scope
 from segue.core.sessions import Listed, Session
 from segue.core.usage import Billing, Usage
 from segue.ports.store import Filter, Sessions, SourceCount
-from segue.storage.sql import LAST_CHARACTER, Condition, Executor, columns, placeholders, visible
+from segue.storage.sql import ALL, LAST_CHARACTER, Condition, Executor, columns, placeholders, visible
 
 _ALL = columns(Session._fields)
 _LISTED = columns(Listed._fields, "s")
@@ -113,9 +113,11 @@ class SqlSessions(Sessions):
 
     def listed(self, wanted: Filter, limit: int | None, offset: int) -> list[Listed]:
         where = self._matching(wanted)
-        window = "" if limit is None else " LIMIT :limit OFFSET :offset"
-        sql = f"SELECT {_LISTED} FROM sessions s WHERE {where.sql} ORDER BY s.last_active_at DESC, s.id DESC{window}"
-        rows = self._db.rows(sql, where.parameters | ({} if limit is None else {"limit": limit, "offset": offset}))
+        sql = f"""
+            SELECT {_LISTED} FROM sessions s WHERE {where.sql}
+            ORDER BY s.last_active_at DESC, s.id DESC LIMIT :limit OFFSET :offset"""
+        window = {"limit": ALL if limit is None else limit, "offset": offset}
+        rows = self._db.rows(sql, where.parameters | window)
         return [Listed._make(row) for row in rows]
 
     def count(self, wanted: Filter) -> int:
@@ -192,7 +194,9 @@ class SqlSessions(Sessions):
         if wanted.exclude_sources:
             where.add_membership("s.source", wanted.exclude_sources, negated=True)
         if wanted.tips_only:
-            where.add("NOT EXISTS (SELECT 1 FROM sessions c WHERE c.parent_session_id = s.id)")
+            where.add(
+                "NOT EXISTS (SELECT 1 FROM sessions c WHERE c.parent_session_id = s.id AND c.principal = s.principal)"
+            )
         if wanted.tag is not None:
             where.add(
                 "EXISTS (SELECT 1 FROM session_tags t WHERE t.session_id = s.id AND t.tag = :tag)", tag=wanted.tag

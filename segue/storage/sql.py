@@ -60,5 +60,8 @@ def placeholders(names: Iterable[str]) -> str:
     return ", ".join(f":{name}" for name in names)
 
 
+ALL = 2**63 - 1
+"""A limit that limits nothing."""
+
 LAST_CHARACTER = "\U0010ffff"
 """Sorts after everything: `x >= :prefix AND x < :prefix || LAST_CHARACTER` is what begins with the prefix, by index."""

@@ -36,6 +36,7 @@ OLDEST_SAFE_SQLITE = (3, 51, 3)  # before it, a race between a checkpoint and a 
 BUSY_TIMEOUT_MS = 1000
 CHECKPOINT_EVERY = 50
 IDLE_READERS = 8
+PATIENCE_WITH_READERS = 5.0
 
 _NOTHING: Parameters = {}
 
@@ -156,9 +157,16 @@ class SqliteEngine(guards.Forkable):
         """Rewrite the file without free pages, and empty the log, so that nothing deleted is left in any byte."""
         with self.alone() as connection:
             connection.run("VACUUM")
+        patiently(self._empty_log, PATIENCE_WITH_READERS)
+
+    def _empty_log(self, _seconds_left: float) -> None:
+        with self.alone() as connection:
             busy, *_ = connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")[0]
         if busy:
-            raise StoreBusy("Another process is reading the database, so traces are left in its log; try again soon.")
+            raise StoreBusy(
+                "Another process is reading, so traces of what was deleted are left in the log;"
+                " `segue sessions trash empty` removes them later."
+            )
 
     def close(self) -> None:
         if self._unusable is None:
@@ -235,7 +243,7 @@ class SqliteEngine(guards.Forkable):
 
     def _open_writing(self) -> SqliteConnection:
         try:
-            guards.make_private_folder(self.path.parent)
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             guards.make_private_file(self.path)
         except OSError as error:
             raise StoreReadOnly(f"{self.path} cannot be written ({error.strerror}); nothing was changed.") from error

@@ -61,7 +61,7 @@ class SqlTransaction(Transaction):
 
     @cached_property
     def meta(self) -> SqlMeta:
-        return SqlMeta(self._executor)
+        return SqlMeta(self._executor, self._scope)
 
 
 class SqlStore:

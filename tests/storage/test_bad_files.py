@@ -12,7 +12,6 @@ import pytest
 from segue import SessionDB
 from segue.core.errors import (
     ForeignDatabase,
-    HomeRefused,
     SchemaTooNew,
     SchemaTooOld,
     StoreCorrupt,
@@ -173,7 +172,7 @@ def test_on_a_read_only_disk_writing_is_refused_and_reading_works(tmp_path: Path
             SessionDB(path)
         with SessionDB(path, read_only=True) as db:
             assert db.session_count() == 1
-        with pytest.raises(HomeRefused, match=r"(?i)read-only file system"):
+        with pytest.raises(StoreReadOnly, match=r"(?i)read-only file system"):
             SessionDB(disk / "other" / "state.db")
     finally:
         subprocess.run(["umount", "--lazy", str(disk)], check=True)

@@ -115,9 +115,24 @@ def test_home_and_files_are_for_their_owner_alone_whatever_the_umask(home: Path)
 
 def test_a_symbolic_link_as_home_is_refused(home: Path, tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
+    SessionDB(tmp_path / "real" / "state.db").close()
     home.symlink_to(tmp_path / "real")
-    with pytest.raises(HomeRefused, match="symbolic link"):
-        SessionDB(home / "state.db")
+    for read_only in (False, True):
+        with pytest.raises(HomeRefused, match="symbolic link"):
+            SessionDB(read_only=read_only)
+
+
+def test_a_home_that_others_could_read_is_closed_to_them(home: Path) -> None:
+    home.mkdir(mode=0o755)
+    SessionDB().close()
+    assert stat.S_IMODE(home.stat().st_mode) == 0o700
+
+
+def test_the_folder_of_a_database_elsewhere_is_nobodys_business(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    SessionDB(tmp_path / "mine.db").close()
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
+    assert stat.S_IMODE((tmp_path / "mine.db").stat().st_mode) == 0o600
 
 
 def test_a_symbolic_link_as_database_is_refused(home: Path, tmp_path: Path) -> None:
