@@ -7,10 +7,10 @@ not the whole message (a list of parts, a NUL), `content_json` holds the origina
 import json
 from collections.abc import Mapping
 from enum import StrEnum
-from math import isfinite
 from typing import Any, NamedTuple
 
 from segue.core.errors import InvalidMessage
+from segue.core.moments import is_moment
 from segue.core.text import storable
 
 _LARGEST_INTEGER = 2**63 - 1
@@ -119,7 +119,7 @@ def draft(role: str, content: Any, timestamp: Any, **fields: Any) -> Draft:
     """A message ready to be stored. `fields` are the other columns of `Draft`, JSON ones as Python values."""
     if role not in ROLES:
         raise InvalidMessage(f"{role!r} is no role: use {', '.join(ROLES)}.")
-    if isinstance(timestamp, bool) or not isinstance(timestamp, int | float) or not isfinite(timestamp):
+    if not is_moment(timestamp):
         raise InvalidMessage(f"{timestamp!r:.60} is no moment: use Unix seconds.")
     text, original = _split(content)
     values: dict[str, Any] = {"token_count": _integer("token_count", fields.pop("token_count", None))}
@@ -145,7 +145,8 @@ def draft_from(message: Mapping[str, Any], timestamp: float) -> Draft:
     role, content = known.pop("role", None), known.pop("content", None)
     if not isinstance(role, str):
         raise InvalidMessage("A message needs a role.")
-    return draft(role, content, known.pop("timestamp", None) or timestamp, extra=extra or None, **known)
+    said_at = known.pop("timestamp", None)
+    return draft(role, content, timestamp if said_at is None else said_at, extra=extra or None, **known)
 
 
 def encode(value: Any) -> str:
@@ -208,7 +209,7 @@ def _split(content: Any) -> tuple[str | None, str | None]:
 
 
 def _integer(name: str, value: Any) -> int | None:
-    if value is None or (isinstance(value, int) and abs(value) <= _LARGEST_INTEGER):
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _LARGEST_INTEGER):
         return value
     raise InvalidMessage(f"The field {name!r} of a message must be a number.")
 

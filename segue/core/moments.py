@@ -3,6 +3,12 @@
 from datetime import UTC, datetime, tzinfo
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
+_FIRST, _LAST = -62_000_000_000, 253_000_000_000  # within the years 1 and 9999, whatever the zone
+
+
+def is_moment(value: object) -> bool:
+    """Whether a value can be a moment in Unix seconds that has a date."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and _FIRST <= value <= _LAST
 
 
 def instant(epoch: float) -> datetime:

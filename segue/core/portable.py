@@ -8,12 +8,14 @@ import json
 import types
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
+from math import isfinite
 from typing import Any, NamedTuple, get_args, get_type_hints
 
 from segue.core.errors import Invalid, InvalidSession
 from segue.core.ids import LONGEST_ID
-from segue.core.messages import JSON_COLUMNS, Draft, Message, State, count_calls, decode, draft, first_line_of
-from segue.core.sessions import Session, kind_of
+from segue.core.messages import JSON_COLUMNS, Draft, Message, State, count_calls, decode, draft_from, first_line_of
+from segue.core.moments import is_moment
+from segue.core.sessions import Kind, Session, kind_of
 from segue.core.text import escaped, storable
 from segue.core.titles import fitted_title
 
@@ -70,7 +72,7 @@ def pieces(session: Session, tags: list[str], messages: Iterator[Message]) -> It
 def from_json(line: str | bytes) -> PortableSession:
     """One line of an export, checked."""
     try:
-        data = json.loads(line, object_pairs_hook=_without_repeats)
+        data = json.loads(line, object_pairs_hook=_without_repeats, parse_constant=_no_number)
     except RecursionError:
         raise InvalidSession("it is nested too deeply") from None
     except Invalid:
@@ -86,13 +88,15 @@ def from_mapping(data: Any) -> PortableSession:
         raise InvalidSession("it is no JSON object")
     if data.get(FORMAT, FORMAT_VERSION) != FORMAT_VERSION:
         raise InvalidSession(f"it is in format {data[FORMAT]!r}, which this version does not know")
-    messages = tuple(_messages(data.get("messages", [])))
+    if not all(isinstance(name, str) for name in data):
+        raise InvalidSession("its fields have no names")
+    messages = tuple(sorted(_messages(data.get("messages", [])), key=lambda message: message.seq))
     session = _session(data, messages)
     tags = data.get("tags", [])
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         raise InvalidSession("its tags are no list of words")
-    known = {FORMAT, "tags", "messages", *Session._fields}
-    return PortableSession(session, tuple(map(storable, tags)), messages, tuple(sorted(set(data) - known)))
+    unknown = tuple(sorted(data.keys() - {FORMAT, "tags", "messages", *Session._fields}))
+    return PortableSession(session, tuple(sorted(set(map(storable, tags)))), messages, unknown)
 
 
 def renamed(portable: PortableSession) -> PortableSession:
@@ -104,22 +108,33 @@ def renamed(portable: PortableSession) -> PortableSession:
 
 def _session(data: Mapping[str, Any], messages: tuple[PortableMessage, ...]) -> Session:
     fields = {name: _checked(name, data[name], _TYPES[name]) for name in Session._fields if data.get(name) is not None}
-    if not fields.get("id") or len(fields["id"]) > LONGEST_ID:
-        raise InvalidSession(f"its id is missing or longer than {LONGEST_ID} characters")
-    if not fields.get("source"):
-        raise InvalidSession("it has no source")
+    _check_identity(fields)
     live = [message.draft for message in messages if message.state == State.LIVE]
     times = [message.draft.timestamp for message in messages]
     started_at = fields.setdefault("started_at", min(times, default=0.0))
     fields.setdefault("last_active_at", max([started_at, *times]))
-    fields.setdefault("kind", kind_of(fields["source"]))
-    fields.setdefault(
-        "first_line", first_line_of(next((m.content for m in live if m.role == "user" and m.content), ""))
-    )
+    lines = (first_line_of(message.content) for message in live if message.role == "user")
+    fields.setdefault("first_line", next(filter(None, lines), ""))
     fields["title"] = fitted_title(fields.get("title"))
     fields["message_count"] = len(live)
     fields["tool_call_count"] = sum(count_calls(message.tool_calls) for message in live)
     return Session(**fields)
+
+
+def _check_identity(fields: dict[str, Any]) -> None:
+    if not fields.get("id") or len(fields["id"]) > LONGEST_ID:
+        raise InvalidSession(f"its id is missing or longer than {LONGEST_ID} characters")
+    if not fields.get("source"):
+        raise InvalidSession("it has no source")
+    if fields["id"] in (fields.get("parent_session_id"), fields.get("spawned_by")):
+        raise InvalidSession("it would be its own parent")
+    if fields.setdefault("kind", kind_of(fields["source"])) not in set(Kind):
+        raise InvalidSession(f"its kind cannot be {fields['kind']!r}")
+    if not {fields.get("archived", 0), fields.get("pinned", 0)} <= {0, 1}:
+        raise InvalidSession("archived and pinned are 0 or 1")
+    for name in ("started_at", "ended_at", "last_active_at"):
+        if not is_moment(fields.get(name, 0.0)):
+            raise InvalidSession(f"its {name} cannot be {fields[name]!r}")
 
 
 def _messages(data: Any) -> Iterator[PortableMessage]:
@@ -131,21 +146,21 @@ def _messages(data: Any) -> Iterator[PortableMessage]:
             raise InvalidSession(f"its message {number} is no JSON object")
         fields = dict(item)
         seq, state = fields.pop("seq", number), fields.pop("state", State.LIVE)
-        if not _is_integer(seq) or seq < 0 or seq in seen:
+        if not _is_integer(seq) or not 0 <= seq < _LARGEST_INTEGER or seq in seen:
             raise InvalidSession(f"its message {number} has no place of its own (seq {seq!r})")
-        if state not in set(State):
+        if not isinstance(state, str) or state not in set(State):
             raise InvalidSession(f"its message {number} is in no state that a message can be in ({state!r})")
         seen.add(seq)
         yield PortableMessage(seq, state, _draft(fields, number))
 
 
 def _draft(fields: dict[str, Any], number: int) -> Draft:
-    timestamp = fields.pop("timestamp", 0.0)
-    for name in set(fields) - set(Draft._fields):
-        fields.setdefault("extra", {})
-        fields["extra"][name] = fields.pop(name)
+    if "content_json" in fields:
+        raise InvalidSession(f"its message {number} has a field 'content_json', which only the database has")
+    if fields.setdefault("timestamp", 0.0) is None:
+        raise InvalidSession(f"its message {number} has no time")
     try:
-        return draft(str(fields.pop("role", "")), fields.pop("content", None), timestamp, **fields)
+        return draft_from({"role": "", **fields}, 0.0)
     except Invalid as error:
         raise InvalidSession(f"its message {number} cannot be taken: {error}") from error
 
@@ -156,13 +171,17 @@ def _checked(name: str, value: Any, wanted: Any) -> Any:
         return storable(value)
     if _is_integer(value) and int in kinds:
         return value
-    if isinstance(value, int | float) and not isinstance(value, bool) and float in kinds:
+    if (_is_integer(value) or isinstance(value, float)) and float in kinds and isfinite(value):
         return float(value)
     raise InvalidSession(f"its {name} cannot be {value!r:.60}")
 
 
 def _is_integer(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _LARGEST_INTEGER
+
+
+def _no_number(name: str) -> None:
+    raise InvalidSession(f"{name} is no number")
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

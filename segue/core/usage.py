@@ -29,6 +29,10 @@ class Usage(NamedTuple):
         )
 
     @property
+    def counters(self) -> tuple[int, ...]:
+        return self[:6]
+
+    @property
     def total_tokens(self) -> int:
         return self.input_tokens + self.output_tokens
 

@@ -53,9 +53,10 @@ class SessionStore:
         """Note that something happened in a lane. Only a person's message moves the clock that resets go by."""
         self._store.write(OWNER_AT_CONSOLE, steering.touch_lane, session_key, _now(), last_prompt_tokens)
 
-    def reset_session(self, session_key: str) -> SessionEntry:
-        """`/new`: a new session in the lane."""
-        return self._entry(steering.reset_on_request, session_key, app.new_session_id(), _now(), "owner")
+    def reset_session(self, session_key: str, display_name: str | None = None) -> SessionEntry:
+        """`/new`: a new session in the lane, whose chat may have got another name."""
+        fresh_id = app.new_session_id()
+        return self._entry(steering.reset_on_request, session_key, fresh_id, _now(), "owner", display_name)
 
     def switch_session(self, session_key: str, target_session_id: str) -> SessionEntry:
         """`/resume`: the lane goes on with an existing session."""
@@ -83,7 +84,12 @@ class SessionStore:
         return self._store.write(OWNER_AT_CONSOLE, steering.interrupt_recent, _now(), age)
 
     def prune_old_entries(self, max_age_days: float) -> int:
-        """Forget lanes that nobody used for so long; suspended ones and those with running processes stay."""
+        """Forget lanes that nobody used for so long; suspended ones and those with running processes stay.
+
+        An age of 0 is no limit.
+        """
+        if max_age_days <= 0:
+            return 0
         lanes = self._store.read(OWNER_AT_CONSOLE, lambda tx: tx.lanes.listed())
         busy = [lane.key for lane in lanes if self._is_busy(lane.key)]
         age = timedelta(days=max_age_days)

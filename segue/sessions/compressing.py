@@ -6,7 +6,8 @@ from segue.core.errors import InvalidSession
 from segue.core.messages import SUMMARY_SEQ, Draft, State
 from segue.core.sessions import COMPRESSION, Session, TitleSource
 from segue.ports.store import Transaction
-from segue.sessions.finding import get_session
+from segue.sessions.finding import find_successor, get_session
+from segue.sessions.starting import insert_session
 from segue.sessions.titling import free_title
 
 
@@ -27,6 +28,7 @@ def compress_session(
     tx.sessions.change(session_id, ended_at=now, end_reason=COMPRESSION)
     child = parent._replace(
         id=child_id,
+        lane_key=None if find_successor(tx, parent) else parent.lane_key,
         parent_session_id=parent.id,
         started_at=now,
         ended_at=None,
@@ -51,7 +53,7 @@ def compress_session(
         reset_from=None,
         context_tokens=None,
     )
-    tx.sessions.insert(child)
+    insert_session(tx, child)
     tx.messages.insert(child_id, SUMMARY_SEQ, State.LIVE, summary)
     tx.sessions.tag(child_id, tx.sessions.tags([parent.id]).get(parent.id, []))
     return child

@@ -9,10 +9,8 @@ from segue.core.portable import dumps, from_mapping
 from segue.core.sessions import Listed, Session
 from segue.ports.store import Filter, Transaction, TrashEntry
 from segue.sessions.exporting import export_session
-from segue.sessions.finding import find_conversation, get_session
+from segue.sessions.finding import find_conversation, find_successor, get_session
 from segue.sessions.titling import free_title
-
-_CANDIDATES = 100
 
 
 class Restored(NamedTuple):
@@ -24,6 +22,7 @@ def discard_session(tx: Transaction, session_id: str, now: float, conversation: 
     """Move one session into the trash, whole."""
     session = get_session(tx, session_id)
     entry = TrashEntry(
+        id=0,
         session_id=session.id,
         conversation=conversation or session.id,
         title=session.title,
@@ -34,10 +33,9 @@ def discard_session(tx: Transaction, session_id: str, now: float, conversation: 
         message_count=session.message_count,
         trashed_at=now,
     )
-    tx.trash.remove([session.id])  # an older copy that was replaced once
-    tx.trash.put(entry, dumps(export_session(tx, session_id)))
+    kept = tx.trash.put(entry, dumps(export_session(tx, session_id)))
     tx.sessions.delete([session_id])
-    return entry
+    return kept
 
 
 def discard_conversation(tx: Transaction, session_id: str, now: float) -> list[TrashEntry]:
@@ -48,43 +46,44 @@ def discard_conversation(tx: Transaction, session_id: str, now: float) -> list[T
 
 def purge_conversation(tx: Transaction, session_id: str) -> int:
     """Remove a conversation without a trace in the tables; the caller compacts the file afterwards."""
-    if not tx.sessions.find(session_id):
-        return tx.trash.remove([entry.session_id for entry in find_trashed(tx, session_id)])
+    if tx.sessions.find(session_id) is None:
+        return tx.trash.remove(find_trashed(tx, session_id))
     parts = find_conversation(tx, session_id)
-    tx.trash.remove([*parts, *(entry.session_id for part in parts for entry in tx.trash.of_conversation(part))])
-    return tx.sessions.delete(parts)
+    copies = [entry for entry in tx.trash.listed() if entry.session_id in parts or entry.conversation in parts]
+    return tx.trash.remove(copies) + tx.sessions.delete(parts)
 
 
 def find_trashed(tx: Transaction, wanted: str) -> list[TrashEntry]:
-    """The parts of the trashed conversation that an id, a title or the beginning of an id means."""
-    beginning = tx.trash.with_prefix(wanted, _CANDIDATES) if wanted else []
+    """The parts of the trashed conversation that an id, a title or the beginning of an id means; the latest one."""
+    entries = tx.trash.listed()
     found = (
-        [entry for entry in beginning if entry.session_id == wanted]
-        or [entry for entry in tx.trash.listed() if entry.title == wanted]
-        or beginning
+        [entry for entry in entries if entry.session_id == wanted]
+        or [entry for entry in entries if entry.title == wanted]
+        or [entry for entry in entries if wanted and entry.session_id.startswith(wanted)]
     )
     if not found:
         raise NotFound(f"Nothing in the trash has the id or title {wanted!r}; `segue sessions trash list` shows it.")
     if len({entry.conversation for entry in found}) > 1:
-        raise Ambiguous(wanted, sorted(entry.session_id for entry in found))
-    return tx.trash.of_conversation(found[0].conversation)
+        raise Ambiguous(wanted, sorted({entry.session_id for entry in found}))
+    together = (found[0].conversation, found[0].trashed_at)
+    return [entry for entry in entries if (entry.conversation, entry.trashed_at) == together]
 
 
 def restore_conversation(tx: Transaction, wanted: str) -> Restored:
     """Bring a conversation back as it was. A title that was given away meanwhile gets a number."""
-    entries = find_trashed(tx, wanted)
-    notes: list[str] = []
-    for entry in entries:
-        portable = from_mapping(json.loads(tx.trash.payload(entry.session_id)))
-        session = _free(tx, portable.session, notes)
+    done = Restored([], [])
+    for entry in find_trashed(tx, wanted):
+        portable = from_mapping(json.loads(tx.trash.payload(entry)))
+        session = _free(tx, portable.session, done.notes)
         if not tx.sessions.insert(session):
-            notes.append(f"{session.id} is here already; the copy in the trash was left there.")
+            done.notes.append(f"{session.id} is here already; the copy in the trash was left there.")
             continue
         tx.sessions.tag(session.id, portable.tags)
         for message in portable.messages:
             tx.messages.insert(session.id, message.seq, message.state, message.draft)
-        tx.trash.remove([entry.session_id])
-    return Restored([entry.session_id for entry in entries], notes)
+        tx.trash.remove([entry])
+        done.session_ids.append(session.id)
+    return done
 
 
 def trash_before(tx: Transaction, before: float | None = None) -> list[TrashEntry]:
@@ -95,19 +94,21 @@ def trash_before(tx: Transaction, before: float | None = None) -> list[TrashEntr
 def empty_trash(tx: Transaction, before: float | None = None) -> list[TrashEntry]:
     """Forget it."""
     entries = trash_before(tx, before)
-    if entries:
-        tx.trash.remove([entry.session_id for entry in entries])
+    tx.trash.remove(entries)
     return entries
 
 
 def find_prunable(tx: Transaction, before: float, sources: Collection[str] = ()) -> list[Listed]:
-    """Ended conversations without activity since a moment, judged by their newest part; pinned ones never.
+    """Ended conversations without activity since a moment; never one that is open or pinned in any of its parts.
 
     A subagent goes with the conversation that started it.
     """
     wanted = Filter(sources=tuple(sources), inactive_since=before, ended=True, pinned=False, archived=None)
     found = tx.sessions.listed(wanted, limit=None, offset=0)
-    return [one for one in found if one.spawned_by is None or tx.sessions.find(one.spawned_by) is None]
+    tops = [one for one in found if one.spawned_by is None or tx.sessions.find(one.spawned_by) is None]
+    return [
+        one for one in tops if all(_is_over(get_session(tx, part), before) for part in find_conversation(tx, one.id))
+    ]
 
 
 def prune(
@@ -116,19 +117,23 @@ def prune(
     """Move every prunable conversation into the trash."""
     gone: list[TrashEntry] = []
     for session in find_prunable(tx, before, sources):
-        if tx.sessions.find(session.id):  # a subagent may have gone with its conversation
+        if tx.sessions.find(session.id):  # it may have gone with a conversation of several ends
             gone += discard_conversation(tx, session.id, now)
         if tell:
             tell()
     return gone
 
 
+def _is_over(session: Session, before: float) -> bool:
+    return not session.is_open and not session.pinned and session.last_active_at < before
+
+
 def _free(tx: Transaction, session: Session, notes: list[str]) -> Session:
-    if session.title and session.title in tx.sessions.titles_of(session.principal, session.title):
+    if session.title and tx.sessions.holder_of(session.principal, session.title):
         title = free_title(tx, session.principal, session.title)
         notes.append(f"The title {session.title!r} is taken now; it came back as {title!r}.")
         session = session._replace(title=title)
-    if session.lane_key and session.is_open and tx.sessions.open_in_lane(session.lane_key):
+    if session.is_open and find_successor(tx, session):
         session = session._replace(ended_at=session.last_active_at, end_reason="trashed")
         notes.append(f"The lane of {session.id} goes on elsewhere; it came back as ended.")
     return session

@@ -77,6 +77,14 @@ def find_conversation(tx: Transaction, session_id: str) -> list[str]:
     return found
 
 
+def find_successor(tx: Transaction, session: Session) -> Session | None:
+    """The other session that is open in the lane of this one."""
+    if session.lane_key is None:
+        return None
+    current = tx.sessions.open_in_lane(session.lane_key, session.principal, session.audience)
+    return None if current is None or current.id == session.id else current
+
+
 def _descendants(tx: Transaction, session_id: str) -> list[Link]:
     found: list[Link] = []
     seen = {session_id}

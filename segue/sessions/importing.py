@@ -9,6 +9,7 @@ from segue.core.sessions import Session, TitleSource
 from segue.ports.store import Transaction
 from segue.sessions.discarding import discard_session
 from segue.sessions.exporting import export_session
+from segue.sessions.finding import find_successor
 from segue.sessions.titling import free_title
 
 _CAME_IN_ENDED = "import"
@@ -84,11 +85,11 @@ def _fitted(tx: Transaction, session: Session, now: float) -> tuple[Session, lis
     notes = []
     if not tx.scope.sees_all:  # nobody brings a session in for somebody else, or into somebody's lane
         session = session._replace(principal=tx.scope.principal, audience=tx.scope.room or "", lane_key=None)
-    if session.title and session.title in tx.sessions.titles_of(session.principal, session.title):
+    if session.title and tx.sessions.holder_of(session.principal, session.title):
         title = free_title(tx, session.principal, session.title)
         notes.append(f"its title {session.title!r} is taken here; it is now {title!r}")
         session = session._replace(title=title, title_source=TitleSource.IMPORT)
-    if session.lane_key and session.is_open and (current := tx.sessions.open_in_lane(session.lane_key)):
+    if session.is_open and (current := find_successor(tx, session)):
         notes.append(f"its lane goes on here in session {current.id}; it came in as ended")
         session = session._replace(ended_at=now, end_reason=_CAME_IN_ENDED)
     return session, notes

@@ -15,6 +15,7 @@ from segue.core.sessions import Session, kind_of
 from segue.core.sources import SessionSource
 from segue.core.text import storable
 from segue.ports.store import ResetRow, Transaction
+from segue.sessions.starting import insert_session
 
 
 class Arrival(NamedTuple):
@@ -47,7 +48,7 @@ def open_session(tx: Transaction, arrival: Arrival, rules: Rules) -> Opened:
     source, now = arrival.source, arrival.admitted_at
     place = place_of(source, rules.keys, arrival.agent)
     scope = scope_in(place, principal_of(source, rules.keys))
-    lane = tx.lanes.find(build_key(place)) or _rebuilt(tx, build_key(place), scope, now)
+    lane = _standing(tx, build_key(place), scope, now)
     policy = rules.policies.choose(source.platform, source.chat_type, source.thread_id or "")
     decision = decide(lane, policy, now, busy=arrival.busy, freshness=rules.freshness)
     if arrival.force_new and lane is not None and not isinstance(decision, Start):
@@ -69,7 +70,8 @@ def begin_session(
 ) -> Lane:
     """A new session in a lane that has none open."""
     source = lane.origin
-    tx.sessions.insert(
+    insert_session(
+        tx,
         Session(
             id=session_id,
             source=source.platform if source else "unknown",
@@ -83,7 +85,7 @@ def begin_session(
             lane_key=lane.key,
             principal=lane.principal,
             audience=lane.audience,
-        )
+        ),
     )
     return replace(lane, session_id=SessionId(session_id), phase=Phase.ACTIVE, phase_reason=None, phase_since=None)
 
@@ -123,16 +125,25 @@ def _new_lane(place: Place, source: SessionSource, scope: Scope, now: datetime) 
     )
 
 
-def _rebuilt(tx: Transaction, key: LaneKey, scope: Scope, now: datetime) -> Lane | None:
-    """A lane that is known only by its open session, as after an import into another home.
+def _standing(tx: Transaction, key: LaneKey, scope: Scope, now: datetime) -> Lane | None:
+    """The lane as it is for whom it belongs to now.
 
-    A session that is somebody else's does not get the lane, whatever it says of itself.
+    When the settings say that its place is somebody else's, the old session ends and is not seen by the new one.
     """
-    session = tx.sessions.open_in_lane(key)
+    lane = tx.lanes.find(key)
+    if lane is None:
+        return _rebuilt(tx, key, scope)
+    if (lane.principal, lane.audience) == (scope.principal, scope.room or ""):
+        return lane
+    if lane.session_id:
+        tx.sessions.change(lane.session_id, ended_at=now.timestamp(), end_reason="owner_changed")
+    return replace(lane, principal=scope.principal, audience=scope.room or "", session_id=None)
+
+
+def _rebuilt(tx: Transaction, key: LaneKey, scope: Scope) -> Lane | None:
+    """A lane that is known only by its open session, as after an import into another home."""
+    session = tx.sessions.open_in_lane(key, scope.principal, scope.room or "")
     if session is None:
-        return None
-    if (session.principal, session.audience) != (scope.principal, scope.room or ""):
-        tx.sessions.change(session.id, ended_at=now.timestamp(), end_reason="lane_taken")
         return None
     last = instant(session.last_active_at)
     return Lane(

@@ -1,12 +1,15 @@
 """What is said becomes rows, and the session's counters follow in the same transaction."""
 
+from math import isfinite
 from typing import NamedTuple
 
-from segue.core.errors import SessionNotFound
-from segue.core.messages import Draft, count_calls, first_line_of
+from segue.core.errors import Invalid, SessionNotFound
+from segue.core.messages import Draft, State, count_calls, first_line_of
 from segue.core.usage import Billing, Usage
 from segue.ports.store import Transaction
 from segue.sessions.finding import get_session
+
+_MOST_TOKENS = 10**15
 
 
 class Appended(NamedTuple):
@@ -23,18 +26,17 @@ def append_message(tx: Transaction, session_id: str, message: Draft) -> Appended
 
 def replace_messages(tx: Transaction, session_id: str, messages: list[Draft]) -> int:
     """Let a transcript say something else from now on. What it said before is kept as undone."""
-    get_session(tx, session_id)
-    tx.messages.mark(session_id, 0, "live", "undone")
+    clear_messages(tx, session_id)
     for message in messages:
-        tx.messages.append(session_id, message)
-    tx.sessions.recount(session_id)
+        append_message(tx, session_id, message)
     return len(messages)
 
 
 def clear_messages(tx: Transaction, session_id: str) -> int:
-    """Empty a session but keep its record. Its messages are kept as undone."""
+    """Empty a session but keep its record. Its messages are kept as undone, and it reads through to nothing."""
     get_session(tx, session_id)
-    cleared = tx.messages.mark(session_id, 0, "live", "undone")
+    cleared = tx.messages.mark(session_id, 0, State.LIVE, State.UNDONE)
+    tx.sessions.change(session_id, kept_session_id=None, kept_seq=None)
     tx.sessions.recount(session_id)
     return cleared
 
@@ -47,6 +49,10 @@ def keep_system_prompt(tx: Transaction, session_id: str, prompt: str) -> None:
 
 def add_usage(tx: Transaction, session_id: str, usage: Usage, billing: Billing, *, absolute: bool = False) -> None:
     """Count what model calls used; `absolute` sets the totals instead."""
+    if not all(isfinite(cost) for cost in (usage.estimated_cost_usd, usage.actual_cost_usd) if cost is not None):
+        raise Invalid("A cost must be a number.")
+    if any(abs(number) > _MOST_TOKENS for number in usage.counters):
+        raise Invalid("Nothing uses that many tokens.")
     if not tx.sessions.add_usage(session_id, usage, billing, absolute=absolute):
         raise SessionNotFound(session_id)
 

@@ -22,7 +22,7 @@ def rewind_to(tx: Transaction, session_id: str, message_id: int) -> Rewound:
     target = tx.messages.find(message_id)
     if target is None or target.session_id != session_id or target.role != "user" or not target.is_live:
         raise MessageNotFound(f"Session {session_id} has no user message {message_id} that could be undone.")
-    turns = sum(seq >= target.seq for seq in tx.messages.last_user_seqs(session_id, target.seq + 1))
+    turns = sum(seq >= target.seq for seq in tx.messages.last_user_seqs(session_id))
     return _rewind(tx, session_id, target, turns)
 
 

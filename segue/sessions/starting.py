@@ -1,13 +1,12 @@
 """Sessions begin, end and begin again."""
 
-from math import isfinite
-
 from segue.core.errors import InvalidSession
 from segue.core.ids import LONGEST_ID
-from segue.core.sessions import Session, TitleSource
+from segue.core.moments import is_moment
+from segue.core.sessions import COMPRESSION, Session, TitleSource
 from segue.core.text import storable
 from segue.ports.store import Transaction
-from segue.sessions.finding import get_session
+from segue.sessions.finding import find_successor, find_tip, get_session
 from segue.sessions.titling import free_title
 
 
@@ -17,14 +16,19 @@ def create_session(tx: Transaction, session: Session) -> str:
         raise InvalidSession(f"A session id has 1 to {LONGEST_ID} ordinary characters.")
     if not session.source:
         raise InvalidSession("A session needs a source, such as cli.")
-    if not isfinite(session.started_at):
+    if not is_moment(session.started_at):
         raise InvalidSession(f"{session.started_at} is no moment: use Unix seconds.")
     session = _continued(tx, session)
     if not tx.scope.sees_all:
         session = session._replace(principal=tx.scope.principal, audience=tx.scope.room or "")
-    if not tx.sessions.insert(session._replace(last_active_at=session.last_active_at or session.started_at)):
-        raise InvalidSession(f"There is a session {session.id} already.")
+    insert_session(tx, session._replace(last_active_at=session.last_active_at or session.started_at))
     return session.id
+
+
+def insert_session(tx: Transaction, session: Session) -> None:
+    """Store a session that is right in itself, under an id that nobody has."""
+    if not tx.sessions.insert(session):
+        raise InvalidSession(f"There is a session {session.id} already.")
 
 
 def _continued(tx: Transaction, session: Session) -> Session:
@@ -47,8 +51,8 @@ def end_session(tx: Transaction, session_id: str, reason: str, now: float) -> No
 def reopen_session(tx: Transaction, session_id: str) -> None:
     """Carry on with an ended session."""
     session = get_session(tx, session_id)
-    if session.lane_key is not None and (current := tx.sessions.open_in_lane(session.lane_key)):
-        if current.id != session_id:
-            raise InvalidSession(f"Its lane goes on in session {current.id}; end that one first.")
-        return
+    if current := find_successor(tx, session):
+        raise InvalidSession(f"The lane of {session_id} goes on in session {current.id}; end that one first.")
+    if session.end_reason == COMPRESSION and (tip := find_tip(tx, session_id)) != session_id:
+        raise InvalidSession(f"Session {session_id} was compressed; its conversation goes on in {tip}.")
     tx.sessions.change(session_id, ended_at=None, end_reason=None)

@@ -9,8 +9,9 @@ from segue.core.ids import SessionId
 from segue.core.lifecycle import Interruption, Lane, Phase, interrupt
 from segue.core.policy import ResetReason
 from segue.ports.store import Transaction
-from segue.sessions.finding import get_session
+from segue.sessions.finding import find_tip, get_session
 from segue.sessions.opening import reset_lane, save_lane
+from segue.sessions.titling import free_title
 
 
 def get_lane(tx: Transaction, key: str) -> Lane:
@@ -20,22 +21,29 @@ def get_lane(tx: Transaction, key: str) -> Lane:
     return lane
 
 
-def reset_on_request(tx: Transaction, key: str, fresh_id: str, now: datetime, who: str) -> Lane:
+def reset_on_request(
+    tx: Transaction, key: str, fresh_id: str, now: datetime, who: str, display_name: str | None = None
+) -> Lane:
     """`/new` and `/reset`: a new session in the same lane."""
-    lane = reset_lane(tx, get_lane(tx, key), fresh_id, ResetReason.ASKED, now, who=who)
-    return save_lane(tx, replace(lane, updated_at=now))
+    lane = get_lane(tx, key)
+    if display_name and lane.origin:
+        lane = replace(lane, origin=replace(lane.origin, chat_name=display_name))
+    lane = reset_lane(tx, lane, fresh_id, ResetReason.ASKED, now, who=who)
+    return save_lane(tx, replace(lane, updated_at=now, last_person_at=now, finalised_at=None))
 
 
 def switch_session(tx: Transaction, key: str, target_id: str, now: datetime) -> Lane:
-    """`/resume`: the lane goes on with another session, which leaves the lane it was in."""
-    lane, target = get_lane(tx, key), get_session(tx, target_id)
-    if lane.session_id == target.id:
-        return lane
-    if lane.session_id and (old := tx.sessions.find(lane.session_id)) and old.is_open:
-        tx.sessions.change(old.id, ended_at=now.timestamp(), end_reason="session_switch")
-    tx.sessions.change(target.id, ended_at=None, end_reason=None, lane_key=lane.key)
+    """`/resume`: the lane goes on with another session, which leaves the lane it was in and belongs here now."""
+    lane = get_lane(tx, key)
+    target = get_session(tx, find_tip(tx, get_session(tx, target_id).id))
+    if lane.session_id and lane.session_id != target.id:
+        tx.sessions.change(lane.session_id, ended_at=now.timestamp(), end_reason="session_switch")
+    if target.title and target.principal != lane.principal and tx.sessions.holder_of(lane.principal, target.title):
+        tx.sessions.change(target.id, title=free_title(tx, lane.principal, target.title))
+    belongs = {"lane_key": lane.key, "principal": lane.principal, "audience": lane.audience}
+    tx.sessions.change(target.id, ended_at=None, end_reason=None, **belongs)
     active = replace(lane, session_id=SessionId(target.id), phase=Phase.ACTIVE, phase_reason=None, phase_since=None)
-    return save_lane(tx, replace(active, updated_at=now, last_person_at=now))
+    return save_lane(tx, replace(active, updated_at=now, last_person_at=now, finalised_at=None))
 
 
 def suspend_lane(tx: Transaction, key: str, now: datetime, reason: str = "stopped") -> Lane:
@@ -46,7 +54,7 @@ def suspend_lane(tx: Transaction, key: str, now: datetime, reason: str = "stoppe
 def interrupt_lane(tx: Transaction, key: str, reason: Interruption, now: datetime) -> Lane:
     """A turn was cut off: the next message continues the same session. Never replaces a suspension."""
     lane = get_lane(tx, key)
-    if interrupt(lane.phase) is lane.phase:
+    if interrupt(lane.phase) is Phase.SUSPENDED:
         return lane
     return save_lane(tx, replace(lane, phase=Phase.INTERRUPTED, phase_reason=reason, phase_since=now))
 

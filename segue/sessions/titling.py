@@ -16,11 +16,11 @@ def set_title(tx: Transaction, session_id: str, raw: str | None, source: TitleSo
     """
     title = clean_title(raw)
     session = get_session(tx, session_id)
-    for holder in tx.sessions.titled(title) if title else []:
-        if holder.id == session_id or holder.principal != session.principal:
-            continue
+    holder = tx.sessions.holder_of(session.principal, title) if title else None
+    if title and holder and holder.id != session_id:
         if holder.id not in {ancestor.id for ancestor in find_ancestors(tx, session)}:
-            raise TitleTaken(title or "", holder.id, standing(holder))
+            is_seen = tx.sessions.find(holder.id) is not None
+            raise TitleTaken(title, holder.id if is_seen else "of yours elsewhere", standing(holder))
         tx.sessions.change(holder.id, title=None, title_source=None)
     tx.sessions.change(session_id, title=title, title_source=source if title else None)
     return title

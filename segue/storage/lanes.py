@@ -28,8 +28,10 @@ _COLUMNS = (
     "origin",
 )
 _LANE = columns(_COLUMNS)
-_FROM = "FROM lanes l LEFT JOIN sessions s ON s.lane_key = l.key AND s.ended_at IS NULL"
-"""The current session of a lane is the one that is open in it; nobody else says so."""
+_FROM = """
+    FROM lanes l LEFT JOIN sessions s
+    ON s.lane_key = l.key AND s.principal = l.principal AND s.audience = l.audience AND s.ended_at IS NULL"""
+"""The current session of a lane is the one that is open in it and belongs to whom the lane belongs to."""
 _OF_LANE = columns(_COLUMNS, "l")
 _RESET = columns(ResetRow._fields)
 

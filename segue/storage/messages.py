@@ -63,11 +63,11 @@ class SqlMessages(Messages):
         where.add("m.seq = :seq", seq=seq)
         return next(iter(self._messages(f"SELECT {_ALL} FROM messages m WHERE {where.sql}", where.parameters)), None)
 
-    def last_user_seqs(self, session_id: str, limit: int) -> list[int]:
+    def last_user_seqs(self, session_id: str, limit: int | None = None) -> list[int]:
         where = self._in_session(session_id, every_state=False)
         where.add("m.role = 'user' AND m.seq > 0")
         sql = f"SELECT m.seq FROM messages m WHERE {where.sql} ORDER BY m.seq DESC LIMIT :limit"
-        return [row[0] for row in self._db.rows(sql, where.parameters | {"limit": limit})]
+        return [row[0] for row in self._db.rows(sql, where.parameters | {"limit": ALL if limit is None else limit})]
 
     def mark(self, session_id: str, first_seq: int, old: str, new: str) -> int:
         sql = """

@@ -169,7 +169,8 @@ RESETS = Table(
 TRASH = Table(
     "trash",
     (
-        Column("session_id", "TEXT", "PRIMARY KEY NOT NULL"),
+        Column("id", "INTEGER", "PRIMARY KEY AUTOINCREMENT"),
+        Column("session_id", "TEXT", "NOT NULL"),
         Column("conversation", "TEXT", "NOT NULL"),
         Column("title", "TEXT"),
         Column("first_line", "TEXT", "NOT NULL DEFAULT ''"),
@@ -195,10 +196,13 @@ INDEXES = (
     "CREATE INDEX IF NOT EXISTS idx_sessions_started ON sessions(started_at, id)",
     "CREATE UNIQUE INDEX IF NOT EXISTS idx_sessions_title ON sessions(principal, title) WHERE title IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS idx_sessions_titled ON sessions(title) WHERE title IS NOT NULL",
-    "CREATE UNIQUE INDEX IF NOT EXISTS idx_sessions_open_lane ON sessions(lane_key) WHERE ended_at IS NULL",
+    (
+        "CREATE UNIQUE INDEX IF NOT EXISTS idx_sessions_open_lane"
+        " ON sessions(lane_key, principal, audience) WHERE ended_at IS NULL"
+    ),
     "CREATE INDEX IF NOT EXISTS idx_resets_lane ON resets(lane_key)",
     "CREATE INDEX IF NOT EXISTS idx_resets_to ON resets(to_session)",
-    "CREATE INDEX IF NOT EXISTS idx_trash_conversation ON trash(conversation)",
+    "CREATE INDEX IF NOT EXISTS idx_trash_moment ON trash(trashed_at)",
 )
 
 Migration = Callable[[Definer], None]

@@ -54,16 +54,12 @@ class SqlSessions(Sessions):
         live = "FROM messages WHERE session_id = :id AND state = 'live'"
         messages = self._db.rows(f"SELECT count(*) {live}", {"id": session_id})[0][0]
         calls = self._db.rows(f"SELECT tool_calls {live} AND tool_calls IS NOT NULL", {"id": session_id})
-        first = self._db.rows(
-            f"SELECT content {live} AND role = 'user' AND content <> '' AND seq > 0 ORDER BY seq LIMIT 1",
-            {"id": session_id},
-        )
-        self.change(
-            session_id,
-            message_count=messages,
-            tool_call_count=sum(count_calls(row[0]) for row in calls),
-            first_line=first_line_of(first[0][0]) if first else "",
-        )
+        self.change(session_id, message_count=messages, tool_call_count=sum(count_calls(row[0]) for row in calls))
+        # A part of a longer conversation goes on showing how that began.
+        said = self._db.stream(f"SELECT content {live} AND role = 'user' AND seq > 0 ORDER BY seq", {"id": session_id})
+        first_line = next((line for row in said if (line := first_line_of(row[0]))), "")
+        sql = "UPDATE sessions SET first_line = :line WHERE id = :id AND parent_session_id IS NULL"
+        self._db.run(sql, {"id": session_id, "line": first_line})
 
     def add_usage(self, session_id: str, usage: Usage, billing: Billing, *, absolute: bool) -> bool:
         where = self._where(id=session_id)
@@ -88,15 +84,21 @@ class SqlSessions(Sessions):
         sql = f"SELECT {_LISTED} FROM sessions s WHERE {where.sql} ORDER BY s.last_active_at DESC"
         return [Listed._make(row) for row in self._db.rows(sql, where.parameters)]
 
-    def titles_of(self, principal: str, beginning: str) -> list[str]:
-        where = visible(self._scope)
-        where.add("principal = :principal", principal=principal)
-        where.add("title >= :beginning AND title < :end", beginning=beginning, end=beginning + LAST_CHARACTER)
-        return [row[0] for row in self._db.rows(f"SELECT title FROM sessions WHERE {where.sql}", where.parameters)]
+    def holder_of(self, principal: str, title: str) -> Listed | None:
+        where = self._whose(principal)
+        where.add("s.title = :title", title=title)
+        rows = self._db.rows(f"SELECT {_LISTED} FROM sessions s WHERE {where.sql}", where.parameters)
+        return Listed._make(rows[0]) if rows else None
 
-    def open_in_lane(self, key: str) -> Session | None:
+    def titles_of(self, principal: str, beginning: str) -> list[str]:
+        where = self._whose(principal)
+        where.add("title >= :beginning AND title < :end", beginning=beginning, end=beginning + LAST_CHARACTER)
+        return [row[0] for row in self._db.rows(f"SELECT title FROM sessions s WHERE {where.sql}", where.parameters)]
+
+    def open_in_lane(self, key: str, principal: str, audience: str) -> Session | None:
         where = visible(self._scope)
         where.add("lane_key = :key AND ended_at IS NULL", key=key)
+        where.add("principal = :principal AND audience = :audience", principal=principal, audience=audience)
         rows = self._db.rows(f"SELECT {_ALL} FROM sessions WHERE {where.sql}", where.parameters)
         return Session._make(rows[0]) if rows else None
 
@@ -174,6 +176,13 @@ class SqlSessions(Sessions):
                 DELETE FROM session_tags WHERE session_id = :id AND tag = :tag
                 AND session_id IN (SELECT id FROM sessions WHERE {where.sql})"""
             self._db.run(sql, where.parameters | {"id": session_id, "tag": tag})
+
+    def _whose(self, principal: str) -> Condition:
+        """What is a principal's own, whatever the room: only for one that this scope acts as."""
+        assert self._scope.sees_all or principal in (self._scope.principal, self._scope.room)
+        where = Condition()
+        where.add("s.principal = :principal", principal=principal)
+        return where
 
     def _where(self, *, id: str | None = None, ids: Collection[str] = ()) -> Condition:  # noqa: A002
         where = visible(self._scope)
