@@ -2,13 +2,14 @@
 
 import os
 import sys
+from io import TextIOWrapper
 
 import click
 
 from segue import __version__
 from segue.cli.lazy import LazyGroup
 from segue.core.errors import SegueError
-from segue.core.text import one_line, printable
+from segue.core.text import one_line, printable, storable
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -30,8 +31,11 @@ def cli() -> None:
 
 def main() -> None:
     """Run a command; whatever Segue says no to is one sentence on stderr and a non-zero exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that knows few characters is no reason to fail
     try:
-        sys.exit(cli(standalone_mode=False))
+        sys.exit(cli([storable(argument) for argument in sys.argv[1:]], prog_name="segue", standalone_mode=False))
     except SegueError as error:
         _complain(str(error), 1)
     except click.UsageError as error:
@@ -48,5 +52,6 @@ def main() -> None:
 
 
 def _complain(sentence: str, code: int) -> None:
-    click.echo(f"segue: {one_line(sentence)}", err=True)
+    whole = one_line(sentence)
+    click.echo(f"segue: {whole}{'' if whole.endswith(('.', '?')) else '.'}", err=True)
     sys.exit(code)

@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from segue import app
-from segue.cli.output import note, say, show_json
+from segue.cli.output import say, show_json
 from segue.cli.sessions import AS_JSON
-from segue.config import documenting, notes_from_environment
+from segue.config import config_file, documenting, notes_from_environment
 from segue.core.portable import dumps
 
 
@@ -33,7 +33,7 @@ def show(as_json: bool) -> None:
 @config.command()
 def path() -> None:
     """Print where the configuration file is, or would be."""
-    say(str(app.settings().config_path))
+    say(str(config_file()))
 
 
 @config.command()
@@ -41,7 +41,7 @@ def check() -> None:
     """Say whether the configuration can be read, and which other names it uses."""
     settings = app.settings()
     for sentence in notes_from_environment():
-        note(sentence)
+        say(sentence)
     found = settings.config_path if settings.config_path.exists() else "No configuration file: the defaults"
     say(f"{found} {'is in order' if settings.config_path.exists() else 'are in force'}.")
 

@@ -5,9 +5,10 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import click
 
@@ -45,7 +46,7 @@ def export(file: Path, source: tuple[str, ...], session_id: tuple[str, ...]) -> 
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path, allow_dash=True, exists=True, dir_okay=False))
+@click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
     "--on-conflict",
     type=click.Choice([policy.value for policy in OnConflict]),
@@ -57,53 +58,64 @@ def export(file: Path, source: tuple[str, ...], session_id: tuple[str, ...]) -> 
 @AS_JSON
 def import_(file: Path, on_conflict: str, dry_run: bool, as_json: bool) -> None:
     """Take conversations in from FILE, as `export` wrote it. Doing it twice changes nothing."""
-    done: list[Imported] = []
-    errors: list[str] = []
+    report = _Report([], [])
+    policy = OnConflict(on_conflict)
     with app.open_store() as store, _lines(file) as lines:
-        for number, line in lines:
-            try:
-                done.append(_import(store, line, OnConflict(on_conflict), dry_run))
-            except Invalid as error:
-                errors.append(f"Line {number} was left out: {error}.")
+        if dry_run:
+            _rehearse(store, lines, policy, report)
+        else:
+            for number, line in lines:
+                report.add(number, partial(store.write, OWNER_AT_CONSOLE, _import, line, policy))
     if as_json:
-        show_json({"sessions": [one._asdict() for one in done], "errors": errors, "dry_run": dry_run})
+        show_json({"sessions": [one._asdict() for one in report.done], "errors": report.errors, "dry_run": dry_run})
     else:
-        _report(done, errors, dry_run)
-    if errors:
+        _tell(report, dry_run)
+    if report.errors:
         sys.exit(1)
 
 
-class _Undo(Exception):
-    """Carries the result of a dry run out of a transaction that must not stay."""
+class _Report(NamedTuple):
+    """What became of each line."""
 
-    def __init__(self, result: Imported) -> None:
-        self.result = result
+    done: list[Imported]
+    errors: list[str]
 
-
-def _import(store: Store, line: bytes, policy: OnConflict, dry_run: bool) -> Imported:
-    portable = from_json(line)
-
-    def work(tx: Transaction) -> Imported:
-        result = importing.import_session(tx, portable, on_conflict=policy, now=time.time())
-        if dry_run:
-            raise _Undo(result)
-        return result
-
-    try:
-        return store.write(OWNER_AT_CONSOLE, work)
-    except _Undo as undo:
-        return undo.result
+    def add(self, number: int, attempt: Callable[[], Imported]) -> None:
+        try:
+            self.done.append(attempt())
+        except Invalid as error:
+            self.errors.append(f"Line {number} was left out: {str(error).rstrip('.')}.")
 
 
-def _report(done: list[Imported], errors: list[str], dry_run: bool) -> None:
-    for one in done:
+class _Undone(Exception):
+    """Ends a transaction of which nothing is to stay."""
+
+
+def _rehearse(store: Store, lines: Iterator[tuple[int, bytes]], policy: OnConflict, report: _Report) -> None:
+    """Do everything in one transaction, then take it back."""
+
+    def work(tx: Transaction) -> None:
+        for number, line in lines:
+            report.add(number, partial(_import, tx, line, policy))
+        raise _Undone
+
+    with suppress(_Undone):
+        store.write(OWNER_AT_CONSOLE, work)
+
+
+def _import(tx: Transaction, line: bytes, policy: OnConflict) -> Imported:
+    return importing.import_session(tx, from_json(line), on_conflict=policy, now=time.time())
+
+
+def _tell(report: _Report, dry_run: bool) -> None:
+    for one in report.done:
         for sentence in one.notes:
             note(f"{one.session_id}: {sentence}.")
-    for sentence in errors:
+    for sentence in report.errors:
         note(sentence)
-    outcomes = Counter(one.outcome for one in done)
+    outcomes = Counter(one.outcome for one in report.done)
     counted = ", ".join(f"{outcomes[outcome]:,} {outcome}" for outcome in Outcome if outcomes[outcome])
-    left_out = f", {len(errors):,} left out" if errors else ""
+    left_out = f", {len(report.errors):,} left out" if report.errors else ""
     say(f"{'Would be: ' if dry_run else ''}{counted or 'nothing to import'}{left_out}.")
 
 
@@ -113,7 +125,11 @@ def _lines(file: Path) -> Iterator[Iterator[tuple[int, bytes]]]:
     if str(file) == "-":
         yield _numbered(sys.stdin.buffer, lambda _steps: None)
         return
-    with file.open("rb") as stream, progress("Importing", file.stat().st_size) as advance:
+    try:
+        stream = file.open("rb")
+    except OSError as error:
+        raise Invalid(f"{file} cannot be read: {error.strerror}.") from error
+    with stream, progress("Importing", file.stat().st_size) as advance:
         yield _numbered(stream, advance)
 
 
@@ -131,20 +147,30 @@ def _numbered(stream: BinaryIO, advance: Callable[[int], None]) -> Iterator[tupl
 
 @contextmanager
 def _opened(file: Path) -> Iterator[BinaryIO]:
-    """A file that appears only when it is complete, readable by its owner alone; or stdout."""
+    """A file that appears only when it is complete, readable by its owner alone; stdout, or a device, as it is."""
     if str(file) == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    part = file.with_name(f".{file.name}.{os.urandom(4).hex()}.part")
+    target = file.resolve()  # a link stays a link
+    if target.is_dir():
+        raise Invalid(f"{target} is a folder; name a file to write to.")
+    try:
+        with target.open("wb") if target.exists() and not target.is_file() else _complete(target) as stream:
+            yield stream
+    except OSError as error:
+        raise Invalid(f"{file} could not be written: {error.strerror}.") from error
+
+
+@contextmanager
+def _complete(target: Path) -> Iterator[BinaryIO]:
+    part = target.with_name(f".{target.name}.{os.urandom(4).hex()}.part")
     try:
         with os.fdopen(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600), "wb") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        part.replace(file)
-    except OSError as error:
-        raise Invalid(f"{file} could not be written: {error.strerror}.") from error
+        part.replace(target)
     finally:
         part.unlink(missing_ok=True)
 

@@ -14,6 +14,8 @@ from segue.core.errors import SegueError
 from segue.core.portable import dumps
 from segue.core.text import ELLIPSIS, one_line, printable
 
+_GAP = 2
+_NARROWEST, _WIDEST = 8, 40  # cells of a column that shares, and of one that does not
 _WIDTH_OF_A_PIPE = 120
 _WIDTH_OF_A_TERMINAL = 80  # when it does not know itself
 
@@ -23,15 +25,19 @@ class Refused(SegueError):
 
 
 class Column(NamedTuple):
-    """A column of a table: with a weight it shares the space that is left, without one it is as wide as it needs."""
+    """A column of a table. With a weight it shares the space that is left; otherwise it is as wide as it needs.
+
+    A column with `yields` makes room when the terminal is too narrow, the highest first.
+    """
 
     name: str
     weight: int = 0
+    yields: int = 0
 
 
 def say(text: str = "", *, bold: bool = False, dim: bool = False, fg: str | None = None, nl: bool = True) -> None:
     """Print text for people."""
-    plain = printable(text)
+    plain = _on_one_line(text)
     click.echo(style(plain, bold=bold, dim=dim, fg=fg), nl=nl, color=_has_colour())
 
 
@@ -44,7 +50,7 @@ def style(text: str, *, bold: bool = False, dim: bool = False, fg: str | None = 
 
 def note(text: str) -> None:
     """Tell a person something that is not the answer."""
-    click.echo(printable(text), err=True)
+    click.echo(_on_one_line(text), err=True)
 
 
 def show_json(value: Any) -> None:
@@ -55,11 +61,11 @@ def show_json(value: Any) -> None:
 def table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
     """A table that fits the terminal."""
     cells = [[one_line(cell) for cell in row] for row in rows]
-    widths = _widths(columns, cells, _terminal_columns())
-    say(_line([column.name for column in columns], widths), bold=True)
-    say("─" * (sum(widths) + 2 * (len(widths) - 1)), dim=True)
+    shown, widths = _layout(columns, cells, _terminal_columns())
+    say(_line([columns[at].name for at in shown], widths), bold=True)
+    say("─" * (sum(widths) + _GAP * (len(widths) - 1)), dim=True)
     for row in cells:
-        say(_line(row, widths))
+        say(_line([row[at] for at in shown], widths))
 
 
 def pages(lines: Iterator[str]) -> None:
@@ -68,7 +74,17 @@ def pages(lines: Iterator[str]) -> None:
         click.echo_via_pager((f"{line}\n" for line in lines), color=_has_colour())
         return
     for line in lines:
-        click.echo(line, color=False)
+        click.echo(line)
+
+
+def pour(texts: Iterator[str]) -> None:
+    """Print words exactly as they are stored, unless a person is looking."""
+    if sys.stdout.isatty():
+        pages(map(printable, texts))
+        return
+    for text in texts:
+        sys.stdout.buffer.write(text.encode() + b"\n")
+    sys.stdout.flush()
 
 
 def confirm(question: str, *, yes: bool) -> None:
@@ -91,6 +107,11 @@ def progress(label: str, length: int) -> Iterator[Callable[[int], None]]:
         yield bar.update
 
 
+def _on_one_line(text: str) -> str:
+    """No stored text can fake a line of its own."""
+    return printable(text).replace("\n", " ").replace("\t", " ")
+
+
 def cut(text: str, most: int) -> str:
     """At most that many cells of a terminal, in which a Chinese character takes two."""
     if cell_len(text) <= most:
@@ -100,21 +121,36 @@ def cut(text: str, most: int) -> str:
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     fitted = [set_cell_size(cut(cell, width), width) for cell, width in zip(cells, widths, strict=True)]
-    return "  ".join(fitted).rstrip()
+    return (" " * _GAP).join(fitted).rstrip()
 
 
-def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], terminal: int) -> list[int]:
-    natural = [max([cell_len(column.name), *(cell_len(row[at]) for row in rows)]) for at, column in enumerate(columns)]
-    fixed = sum(size for size, column in zip(natural, columns, strict=True) if not column.weight)
-    left = max(terminal - fixed - 2 * (len(columns) - 1), 0)
-    widths = list(natural)
-    weights = sum(column.weight for column in columns)
-    for at, column in sorted(enumerate(columns), key=lambda one: natural[one[0]]):
-        if column.weight:  # narrow columns first, so that they leave what they do not need
-            widths[at] = min(natural[at], max(left * column.weight // weights, 8))
-            left -= widths[at]
-            weights -= column.weight
-    return widths
+def _layout(columns: Sequence[Column], rows: Sequence[Sequence[str]], terminal: int) -> tuple[list[int], list[int]]:
+    """Which columns are shown, and how wide each of them is."""
+    natural = [_natural(column, [row[at] for row in rows]) for at, column in enumerate(columns)]
+    least = [min(size, _NARROWEST) if column.weight else size for size, column in zip(natural, columns, strict=True)]
+    shown = list(range(len(columns)))
+    while _total([least[at] for at in shown]) > terminal and any(columns[at].yields for at in shown):
+        shown.remove(max(shown, key=lambda at: columns[at].yields))
+    widths = {at: least[at] for at in shown}
+    spare = terminal - _total([least[at] for at in shown])
+    for _ in range(-spare):  # still too wide: cell by cell from whichever is widest
+        widest = max(shown, key=lambda at: widths[at])
+        widths[widest] = max(widths[widest] - 1, 1)
+    weights = sum(columns[at].weight for at in shown)
+    for at in sorted(shown, key=lambda at: natural[at]):  # narrow ones first: they leave what they do not need
+        if columns[at].weight and spare > 0:
+            extra = min(natural[at] - widths[at], spare * columns[at].weight // weights)
+            widths[at], spare, weights = widths[at] + extra, spare - extra, weights - columns[at].weight
+    return shown, [widths[at] for at in shown]
+
+
+def _natural(column: Column, cells: Sequence[str]) -> int:
+    widest = max([cell_len(column.name), *map(cell_len, cells)])
+    return widest if column.weight else min(widest, _WIDEST)
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + _GAP * (len(widths) - 1)
 
 
 def _terminal_columns() -> int:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import click
 
 from segue import app
-from segue.cli.output import Column, confirm, note, say, show_json, table
+from segue.cli.output import Column, Refused, confirm, note, say, show_json, table
 from segue.cli.render import trash_cells
 from segue.cli.sessions import AS_JSON
 from segue.core.errors import SessionNotFound
@@ -20,6 +20,7 @@ from segue.sessions import discarding, finding
 YES = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 DRY_RUN = click.option("--dry-run", is_flag=True, help="Only say what would happen.")
 _DAY = 86400.0
+_NUMBERS = [Column("Parts", yields=3), Column("Messages", yields=2), Column("Last Active", yields=1)]
 
 
 class Doomed(NamedTuple):
@@ -86,6 +87,8 @@ def restore(wanted: str) -> None:
         restored = store.write(OWNER_AT_CONSOLE, discarding.restore_conversation, wanted)
     for sentence in restored.notes:
         note(sentence)
+    if not restored.session_ids:
+        raise Refused("Nothing was restored.")
     say(f"Restored {', '.join(restored.session_ids)}.")
 
 
@@ -141,18 +144,12 @@ def _is_trashed(tx: Transaction, name: str) -> bool:
 
 def _preview(doomed: list[Doomed]) -> None:
     now = time.time()
-    columns = [
-        Column("Title or beginning", 1),
-        Column("Parts"),
-        Column("Messages"),
-        Column("Last Active"),
-        Column("ID"),
-    ]
+    columns = [Column("Title or beginning", 1), *_NUMBERS, Column("ID")]
     rows = [[one.name or "—", str(one.parts), str(one.messages), ago(one.last_at, now), one.id] for one in doomed]
     table(columns, rows)
 
 
 def _table(entries: list[TrashEntry]) -> None:
     now = time.time()
-    columns = [Column("Title or beginning", 1), Column("Messages"), Column("Deleted"), Column("ID")]
+    columns = [Column("Title or beginning", 1), Column("Messages", yields=2), Column("Deleted", yields=1), Column("ID")]
     table(columns, [trash_cells(entry, now) for entry in entries])

@@ -3,19 +3,35 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from segue.cli.output import style
-from segue.core.messages import SUMMARY_SEQ, Message
+from segue.cli.output import Column, style
+from segue.core.messages import SUMMARY_SEQ, Message, called
 from segue.core.moments import ago
+from segue.core.policy import ResetReason
 from segue.core.sessions import Listed, Session, standing
 from segue.core.text import count, one_line, printable, shorten
 from segue.ports.store import ResetRow, TrashEntry
 
 _PREVIEW = 60
 _TOOL_OUTPUT_LINES = 12
+_WHY = {
+    ResetReason.IDLE: "after a long silence",
+    ResetReason.DAILY: "at the daily hour",
+    ResetReason.SUSPENDED: "after a stop",
+    ResetReason.ASKED: "on request",
+}
 
 
-def session_cells(session: Listed, now: float) -> dict[str, str]:
-    """One row of a list, by column."""
+def session_table(sessions: Sequence[Listed], now: float) -> tuple[list[Column], list[list[str]]]:
+    """A list of sessions as columns and rows; titles have a column when there are any."""
+    if any(session.title for session in sessions):
+        columns = [Column("Title", 2), Column("Preview", 3, yields=2), Column("Last Active", yields=1), Column("ID")]
+    else:
+        columns = [Column("Preview", 1), Column("Last Active", yields=1), Column("Src", yields=2), Column("ID")]
+    cells = [_cells(session, now) for session in sessions]
+    return columns, [[row[column.name] for column in columns] for row in cells]
+
+
+def _cells(session: Listed, now: float) -> dict[str, str]:
     return {
         "Title": session.title or "—",
         "Preview": shorten(one_line(session.first_line), _PREVIEW),
@@ -44,9 +60,8 @@ def transcript(
         if number:
             yield _rule(f"compressed, and continued as {session.id}")
         if reset is not None:
-            yield _rule(
-                f"new session after {reset.reason} at {_when(reset.at.timestamp())}; before it: {reset.from_session}"
-            )
+            when = _when(reset.at.timestamp())
+            yield _rule(f"begun anew {_WHY[reset.reason]} on {when}; before it: {reset.from_session}")
         for message in rows:
             yield ""
             yield from _message(message, marked=message.seq == around)
@@ -60,8 +75,9 @@ def _message(message: Message, *, marked: bool) -> Iterator[str]:
     if text:
         yield text if message.role in ("user", "assistant") else style(text, dim=True)
     for call in message.calls:
-        function = call.get("function", {})
-        yield style(one_line(f"→ {function.get('name', '?')} {function.get('arguments', '')}"), fg="cyan")
+        function = call.get("function")
+        arguments = function.get("arguments", "") if isinstance(function, dict) else ""
+        yield style(one_line(f"→ {called(call)} {arguments}"), fg="cyan")
 
 
 def _heading(message: Message, *, marked: bool) -> str:

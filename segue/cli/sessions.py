@@ -2,7 +2,6 @@
 
 import sys
 import time
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -10,18 +9,19 @@ import click
 
 from segue import app
 from segue.cli.lazy import LazyGroup
-from segue.cli.output import Column, note, pages, say, show_json, table
-from segue.cli.render import session_cells, transcript
-from segue.core.errors import Invalid
+from segue.cli.output import note, pages, pour, say, show_json, table
+from segue.cli.render import session_table, transcript
+from segue.core.errors import Invalid, MessageNotFound
 from segue.core.messages import Message
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.sessions import Kind, Session
-from segue.core.text import count, printable
+from segue.core.text import count
 from segue.ports.store import Filter, ResetRow, Transaction
 from segue.sessions import exporting, finding, listing, titling
 
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print data for programs.")
 _AROUND = 5
+_MOST = 10**9
 
 
 @click.group(
@@ -39,7 +39,7 @@ def sessions() -> None:
 
 @sessions.command("list")
 @click.option("--source", multiple=True, help="Only this platform (may be repeated).")
-@click.option("--limit", default=20, show_default=True, type=click.IntRange(1), help="How many at most.")
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, _MOST), help="How many at most.")
 @click.option(
     "--active", "active_minutes", type=float, metavar="MINUTES", help="Only those active in the last minutes."
 )
@@ -79,22 +79,16 @@ def list_(
             return
         found = store.read(OWNER_AT_CONSOLE, listing.list_sessions, wanted, limit + 1)
     if not found:
-        note("No conversations here." if wanted != Filter(kinds=(Kind.INTERACTIVE,)) else "No conversations yet.")
+        note("No conversation fits." if wanted != Filter(kinds=(Kind.INTERACTIVE,)) else "No conversations yet.")
         return
-    shown = found[:limit]
-    if any(session.title for session in shown):
-        columns = [Column("Title", 2), Column("Preview", 3), Column("Last Active"), Column("ID")]
-    else:
-        columns = [Column("Preview", 1), Column("Last Active"), Column("Src"), Column("ID")]
-    names = [column.name for column in columns]
-    table(columns, [[session_cells(session, now)[name] for name in names] for session in shown])
+    table(*session_table(found[:limit], now))
     if len(found) > limit and sys.stdout.isatty():
         say(f"… and more; --limit {limit * 2} shows more of them.", dim=True)
 
 
 @sessions.command()
 @click.argument("wanted", metavar="ID or TITLE")
-@click.option("--around", type=int, metavar="SEQ", help="Only the messages around one, by its number.")
+@click.option("--around", type=int, metavar="SEQ", help="Only those around a message.")
 @click.option("--raw", is_flag=True, help="The words alone, without decoration.")
 @AS_JSON
 def show(wanted: str, around: int | None, raw: bool, as_json: bool) -> None:
@@ -105,7 +99,10 @@ def show(wanted: str, around: int | None, raw: bool, as_json: bool) -> None:
             show_json(store.read(OWNER_AT_CONSOLE, exporting.export_session, session_id))
             return
         parts = store.read(OWNER_AT_CONSOLE, _parts, session_id, around)
-    pages(_words(parts) if raw else transcript(parts, around=around))
+    if raw:
+        pour(message.content for _, messages, _ in parts for message in messages if message.content)
+    else:
+        pages(transcript(parts, around=around))
 
 
 @sessions.command()
@@ -116,7 +113,7 @@ def rename(wanted: str, words: tuple[str, ...]) -> None:
     with app.open_store() as store:
         session_id = store.read(OWNER_AT_CONSOLE, finding.get_id, wanted)
         title = store.write(OWNER_AT_CONSOLE, titling.set_title, session_id, " ".join(words))
-    say(f"{session_id} is now called {title!r}." if title else f"{session_id} has no title now.")
+    say(f"{session_id} is now called '{title}'." if title else f"{session_id} has no title now.")
 
 
 @sessions.command()
@@ -146,22 +143,19 @@ def _parts(tx: Transaction, session_id: str, around: int | None) -> list[Part]:
         session_id = finding.find_tip(tx, session_id)
     session = finding.get_session(tx, session_id)
     if around is not None:
-        messages = tx.messages.of(session_id, every_state=True, after=around - _AROUND - 1, limit=2 * _AROUND + 1)
-        return [(session, messages, None)]
+        if not 0 <= around < _MOST or tx.messages.find_seq(session_id, around) is None:
+            raise MessageNotFound(f"Session {session_id} has no message {around}; it has {session.message_count}.")
+        near = tx.messages.of(session_id, every_state=True, after=around - _AROUND - 1, limit=2 * _AROUND + 1)
+        return [(session, [message for message in near if message.seq <= around + _AROUND], None)]
     return [
         (part, tx.messages.of(part.id), tx.lanes.reset_into(part.id))
         for part in [*finding.find_ancestors(tx, session), session]
     ]
 
 
-def _words(parts: list[Part]) -> Iterator[str]:
-    for _, messages, _ in parts:
-        for message in messages:
-            if message.content:
-                yield printable(message.content) if sys.stdout.isatty() else message.content
-
-
 def _earliest(now: float, active_minutes: float | None, since: str | None) -> float | None:
+    if active_minutes is not None and not 0 <= active_minutes < _MOST:
+        raise Invalid(f"--active takes a number of minutes, not {active_minutes}.")
     moments = [] if active_minutes is None else [now - 60 * active_minutes]
     if since is not None:
         try:

@@ -6,8 +6,8 @@ from typing import Any
 import click
 
 from segue import app
-from segue.cli.output import Column, say, show_json, table
-from segue.cli.render import session_cells
+from segue.cli.output import say, show_json, table
+from segue.cli.render import session_table
 from segue.cli.sessions import AS_JSON
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.sessions import Kind, Listed, as_row
@@ -42,13 +42,7 @@ def status(as_json: bool) -> None:
         say(f"Notice    {notice}", fg="yellow")
     if recent:
         say()
-        now = time.time()
-        names = ["Title", "Preview", "Last Active", "ID"]
-        cells = [session_cells(session, now) for session in recent]
-        table(
-            [Column(name, {"Title": 2, "Preview": 3}.get(name, 0)) for name in names],
-            [[c[n] for n in names] for c in cells],
-        )
+        table(*session_table(recent, time.time()))
 
 
 def _look(tx: Transaction) -> tuple[dict[str, Any], list[Listed]]:

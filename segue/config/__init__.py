@@ -6,6 +6,7 @@ This package is the only reader of the environment. What a setting is called, me
 
 from segue.config.reading import (
     check,
+    config_file,
     from_environment,
     home_from,
     load,
@@ -19,6 +20,7 @@ from segue.config.settings import Settings
 __all__ = [
     "Settings",
     "check",
+    "config_file",
     "from_environment",
     "home_from",
     "load",

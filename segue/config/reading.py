@@ -40,6 +40,11 @@ def notes_from_environment() -> list[str]:
     return check(home_from(os.environ), os.environ)
 
 
+def config_file() -> Path:
+    """Where the configuration is, or would be, whatever it says."""
+    return home_from(os.environ) / CONFIG_FILE
+
+
 def wants_colour() -> bool:
     """Whether the terminal may be coloured."""
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -19,6 +19,7 @@ _UNPRINTABLE = re.compile(
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidi marks, overrides and isolates
     "\U000e0000-\U000e007f]"  # tag characters
 )
+_UNSAFE_IN_JSON = re.compile(_UNPRINTABLE.pattern + "|[\u2028\u2029]")  # the two would end a line for some readers
 _LINE_ENDS = re.compile("\r\n|[\r\u0085\u2028\u2029]")
 _SPACES = re.compile(r"\s+")
 
@@ -44,7 +45,7 @@ def printable(text: str) -> str:
 
 def escaped(json_text: str) -> str:
     r"""JSON with every character that could steer a terminal written as `\uXXXX`, which means the same."""
-    return json_text if json_text.isprintable() else _UNPRINTABLE.sub(_escape, json_text)
+    return json_text if json_text.isprintable() else _UNSAFE_IN_JSON.sub(_escape, json_text)
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from segue.cli.output import Column, confirm, cut, note, pages, progress, say, show_json, style, table
-from segue.cli.render import session_cells, transcript, trash_cells
+from segue.cli.render import session_table, transcript, trash_cells
 from segue.core.errors import SegueError
 from segue.core.messages import Message
 from segue.core.policy import ResetReason
@@ -196,15 +196,14 @@ def listed(**fields: Any) -> Listed:
 
 
 def test_a_row_says_title_beginning_time_source_and_id() -> None:
-    row = session_cells(listed(title="Name", first_line="one\ntwo " + "x" * 99), NOW + 7200)
-    assert row == {
-        "Title": "Name",
-        "Preview": "one two " + "x" * 51 + "…",
-        "Last Active": "2h ago",
-        "Src": "cli",
-        "ID": "20250305_091523_a1b2c3d4",
-    }
-    assert session_cells(listed(title=None), NOW)["Title"] == "—"
+    named = listed(title="Name", first_line="one\ntwo " + "x" * 99)
+    columns, rows = session_table([named, listed(title=None)], NOW + 7200)
+    assert [column.name for column in columns] == ["Title", "Preview", "Last Active", "ID"]
+    assert rows[0] == ["Name", "one two " + "x" * 51 + "…", "2h ago", "20250305_091523_a1b2c3d4"]
+    assert rows[1][0] == "—"
+    columns, rows = session_table([listed(title=None)], NOW + 7200)
+    assert [column.name for column in columns] == ["Preview", "Last Active", "Src", "ID"]
+    assert rows[0][2] == "cli"
 
 
 @pytest.mark.parametrize(
@@ -261,7 +260,7 @@ def test_a_reset_is_a_rule_that_says_why_and_what_was_before() -> None:
     row = ResetRow("lane", datetime.fromtimestamp(NOW, UTC), ResetReason.IDLE, "owner", "before-1", "s", True)
     rule = lines_of(message(1, "user", "Hi"), reset=row)[2].strip()
     assert rule.startswith("── ")
-    assert "idle" in rule
+    assert "after a long silence" in rule
     assert "before-1" in rule
 
 

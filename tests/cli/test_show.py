@@ -135,7 +135,7 @@ def test_a_reset_is_marked_with_the_session_before_it(run: Run, home: Path) -> N
         store.append_to_transcript(after.session_id, {"role": "user", "content": "Good morning"})
     shown = run("sessions", "show", after.session_id).stdout
     mark = next(line for line in shown.splitlines() if line.startswith("──"))
-    assert "new session" in mark
+    assert "begun anew on request" in mark
     assert before.session_id in mark
     assert shown.index(mark) < shown.rindex("Good morning")
     assert "Good night" not in shown

@@ -83,7 +83,7 @@ def test_status_says_where_things_are_and_how_much_there_is(run: Run, office: Pa
 def test_status_shows_the_five_latest_conversations(run: Run, office: Path) -> None:
     shown = run("status", SEGUE_HOME=str(office), COLUMNS="80").stdout.splitlines()
     table = shown[shown.index("") + 1 :]
-    assert table[0].split() == ["Title", "Preview", "Last", "Active", "ID"]
+    assert table[0].split() == ["Preview", "Last", "Active", "Src", "ID"]
     assert [line.split()[-1] for line in table[2:]] == [f"session-{n}" for n in (5, 4, 3, 2, 1)]
     assert max(map(len, table)) <= 80
 

@@ -42,7 +42,7 @@ METHODS = [
     *("append_message", "get_messages", "get_messages_as_conversation", "clear_messages"),
     *("rewind_to_message", "restore_rewound", "update_token_counts", "update_system_prompt"),
     *("set_session_title", "get_session_title", "resolve_session_by_title", "get_next_title_in_lineage"),
-    *("resolve_session_id", "search_messages", "list_sessions_rich", "search_sessions"),
+    *("resolve_session_id", "list_sessions_rich", "search_sessions"),
     *("session_count", "message_count", "export_session", "export_all", "import_sessions"),
     *("prune_sessions", "delete_session", "get_meta", "set_meta", "vacuum", "close"),
 ]

@@ -16,11 +16,12 @@ from segue.core.policy import ResetMode, ResetPolicies, ResetPolicy, ResetReason
 from segue.core.scope import OWNER_AT_CONSOLE, Principal, Scope
 from segue.core.sessions import Session
 from segue.core.sources import SessionSource
-from segue.ports.store import ResetRow, Store, Transaction
-from segue.sessions.compressing import compress_session
+from segue.ports.store import Filter, ResetRow, Store, Transaction
+from segue.sessions.compressing import Kept, compress_session
 from segue.sessions.discarding import discard_conversation
 from segue.sessions.finding import get_session
 from segue.sessions.opening import Arrival, Opened, Rules, open_session
+from segue.sessions.reading import view_of
 from segue.sessions.recording import append_message
 from segue.sessions.starting import create_session, end_session
 from segue.sessions.steering import (
@@ -206,6 +207,19 @@ def test_a_session_of_another_person_is_refused_or_really_switched_to(store: Sto
     else:
         assert (lane(store).session_id, lane(store, OTHER).session_id) == ("theirs", None)
         assert arrive(store, "x", NOON + MINUTE).session.id == "theirs"
+
+
+def test_a_conversation_in_several_parts_joins_a_lane_whole(store: Store) -> None:
+    store.write(ME, create_session, Session("a", "cli"))
+    say(store, "a")
+    summary = draft("user", "so far", NOON.timestamp())
+    kept = Kept("a", 1)
+    store.write(ME, compress_session, "a", child_id="b", summary=summary, kept=kept, now=NOON.timestamp())
+    arrive(store, "mine")
+    before = store.read(ME, view_of, "b")
+    store.write(ME, switch_session, KEY, "b", NOON)
+    assert store.read(BOB, view_of, "b") == before
+    assert {one.id for one in store.read(ME, lambda tx: tx.sessions.listed(Filter(), None, 0))} == {"b", "mine"}
 
 
 def test_a_session_from_the_terminal_joins_a_lane(store: Store) -> None:
