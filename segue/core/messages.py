@@ -140,8 +140,8 @@ def draft_from(message: Mapping[str, Any], timestamp: float) -> Draft:
     if not isinstance(extra, Mapping):
         raise InvalidMessage("The field 'extra' of a message must be an object.")
     extra = {**extra, **{name: value for name, value in message.items() if name not in _AUTHORED}}
-    if "name" in extra and known.get("role") == "tool":
-        known.setdefault("tool_name", extra.pop("name"))
+    if "name" in message and known.get("role") == "tool" and "tool_name" not in known:
+        known["tool_name"] = extra.pop("name")
     role, content = known.pop("role", None), known.pop("content", None)
     if not isinstance(role, str):
         raise InvalidMessage("A message needs a role.")

@@ -56,8 +56,9 @@ def purge_conversation(tx: Transaction, session_id: str) -> int:
 def find_trashed(tx: Transaction, wanted: str) -> list[TrashEntry]:
     """The parts of the trashed conversation that an id, a title or the beginning of an id means; the latest one."""
     entries = tx.trash.listed()
+    exact = [entry for entry in entries if entry.session_id == wanted]
     found = (
-        [entry for entry in entries if entry.session_id == wanted]
+        exact[:1]
         or [entry for entry in entries if entry.title == wanted]
         or [entry for entry in entries if wanted and entry.session_id.startswith(wanted)]
     )

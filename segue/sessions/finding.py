@@ -58,7 +58,7 @@ def find_ancestors(tx: Transaction, session: Session) -> list[Session]:
     seen = {session.id}
     while session.parent_session_id and session.parent_session_id not in seen:
         parent = tx.sessions.find(session.parent_session_id)
-        if parent is None:
+        if parent is None or parent.principal != session.principal:
             break
         seen.add(parent.id)
         found.append(parent)

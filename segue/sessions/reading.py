@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from segue.core.messages import Message
+from segue.core.messages import SUMMARY_SEQ, Message
 from segue.core.sessions import Session
 from segue.core.transcript import as_chat, read_through
 from segue.ports.store import Transaction
@@ -12,7 +12,9 @@ from segue.sessions.finding import find_ancestors, get_session
 def view_of(tx: Transaction, session_id: str) -> list[Message]:
     """What the conversation is now: of a compressed one the summary, the tail its parents kept, its own messages."""
     session = get_session(tx, session_id)
-    return read_through(tx.messages.of(session_id), _kept(tx, session))
+    own = tx.messages.of(session_id)
+    has_summary = bool(own) and own[0].seq == SUMMARY_SEQ
+    return read_through(own, _kept(tx, session)) if has_summary else own
 
 
 def conversation(tx: Transaction, session_id: str, *, provider: str | None = None, shared: bool = False) -> list[Any]:
@@ -21,7 +23,10 @@ def conversation(tx: Transaction, session_id: str, *, provider: str | None = Non
 
 
 def _kept(tx: Transaction, session: Session) -> list[Message]:
-    """The messages that a compression left as they were, from where it says on, up to this session's beginning."""
+    """The messages that a compression left as they were, from where it says on, up to this session's beginning.
+
+    They stand and fall with the summary: without it nothing was compressed.
+    """
     if session.kept_session_id is None or session.kept_seq is None:
         return []
     ancestors = find_ancestors(tx, session)

@@ -33,10 +33,9 @@ def replace_messages(tx: Transaction, session_id: str, messages: list[Draft]) ->
 
 
 def clear_messages(tx: Transaction, session_id: str) -> int:
-    """Empty a session but keep its record. Its messages are kept as undone, and it reads through to nothing."""
+    """Empty a session but keep its record. Its messages are kept as undone, its summary among them."""
     get_session(tx, session_id)
     cleared = tx.messages.mark(session_id, 0, State.LIVE, State.UNDONE)
-    tx.sessions.change(session_id, kept_session_id=None, kept_seq=None)
     tx.sessions.recount(session_id)
     return cleared
 

@@ -8,8 +8,9 @@ from segue.core.errors import LaneNotFound
 from segue.core.ids import SessionId
 from segue.core.lifecycle import Interruption, Lane, Phase, interrupt
 from segue.core.policy import ResetReason
+from segue.core.sessions import Session
 from segue.ports.store import Transaction
-from segue.sessions.finding import find_tip, get_session
+from segue.sessions.finding import find_conversation, find_tip, get_session
 from segue.sessions.opening import reset_lane, save_lane
 from segue.sessions.titling import free_title
 
@@ -38,12 +39,21 @@ def switch_session(tx: Transaction, key: str, target_id: str, now: datetime) -> 
     target = get_session(tx, find_tip(tx, get_session(tx, target_id).id))
     if lane.session_id and lane.session_id != target.id:
         tx.sessions.change(lane.session_id, ended_at=now.timestamp(), end_reason="session_switch")
-    if target.title and target.principal != lane.principal and tx.sessions.holder_of(lane.principal, target.title):
-        tx.sessions.change(target.id, title=free_title(tx, lane.principal, target.title))
-    belongs = {"lane_key": lane.key, "principal": lane.principal, "audience": lane.audience}
-    tx.sessions.change(target.id, ended_at=None, end_reason=None, **belongs)
+    _give(tx, target, lane)
+    tx.sessions.change(target.id, ended_at=None, end_reason=None, lane_key=lane.key)
     active = replace(lane, session_id=SessionId(target.id), phase=Phase.ACTIVE, phase_reason=None, phase_since=None)
     return save_lane(tx, replace(active, updated_at=now, last_person_at=now, finalised_at=None))
+
+
+def _give(tx: Transaction, session: Session, lane: Lane) -> None:
+    """Make a conversation, with all its parts, belong to whom the lane belongs to."""
+    if (session.principal, session.audience) == (lane.principal, lane.audience):
+        return
+    for part in [get_session(tx, one) for one in find_conversation(tx, session.id)]:
+        title = part.title
+        if title and part.principal != lane.principal and tx.sessions.holder_of(lane.principal, title):
+            title = free_title(tx, lane.principal, title)
+        tx.sessions.change(part.id, title=title, principal=lane.principal, audience=lane.audience)
 
 
 def suspend_lane(tx: Transaction, key: str, now: datetime, reason: str = "stopped") -> Lane:

@@ -13,6 +13,8 @@ from segue.storage.sql import ALL, LAST_CHARACTER, Condition, Executor, columns,
 
 _ALL = columns(Session._fields)
 _LISTED = columns(Listed._fields, "s")
+_RELATED = "EXISTS (SELECT 1 FROM sessions p WHERE p.id = s.{} AND p.principal = s.principal)"
+"""Nobody becomes a relative of somebody else's session by saying so."""
 _CHANGEABLE = frozenset(Session._fields) - {"id"}
 _STEP = 200  # sessions read at a time when all are wanted
 
@@ -103,15 +105,17 @@ class SqlSessions(Sessions):
         return Session._make(rows[0]) if rows else None
 
     def children(self, session_ids: Collection[str]) -> list[Link]:
-        where = visible(self._scope)
-        where.add_membership("parent_session_id", session_ids)
-        sql = f"SELECT {columns(Link._fields)} FROM sessions WHERE {where.sql}"
+        where = visible(self._scope, "s")
+        where.add_membership("s.parent_session_id", session_ids)
+        where.add(_RELATED.format("parent_session_id"))
+        sql = f"SELECT {columns(Link._fields, 's')} FROM sessions s WHERE {where.sql}"
         return [Link._make(row) for row in self._db.rows(sql, where.parameters)]
 
     def spawned_by(self, session_ids: Collection[str]) -> list[str]:
-        where = visible(self._scope)
-        where.add_membership("spawned_by", session_ids)
-        return [row[0] for row in self._db.rows(f"SELECT id FROM sessions WHERE {where.sql}", where.parameters)]
+        where = visible(self._scope, "s")
+        where.add_membership("s.spawned_by", session_ids)
+        where.add(_RELATED.format("spawned_by"))
+        return [row[0] for row in self._db.rows(f"SELECT s.id FROM sessions s WHERE {where.sql}", where.parameters)]
 
     def listed(self, wanted: Filter, limit: int | None, offset: int) -> list[Listed]:
         where = self._matching(wanted)

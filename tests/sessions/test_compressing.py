@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from segue.core.errors import InvalidSession, SessionNotFound
+from segue.core.errors import InvalidSession, SegueError, SessionNotFound
 from segue.core.keys import KeyRules
 from segue.core.messages import draft
 from segue.core.policy import ResetPolicies
@@ -214,6 +214,13 @@ def test_only_what_one_can_see_can_be_compressed(store: Store, name: str) -> Non
     with pytest.raises(SessionNotFound):
         compress(store, name, "b", BOB)
     assert everything(store) == before
+
+
+def test_a_child_that_somebody_else_claims_is_no_compression(store: Store) -> None:
+    begin(store, "a")
+    with suppress(SegueError):
+        begin(store, "claimed", scope=BOB, parent_session_id="a")
+    assert compress(store, "a", "b").parent_session_id == "a"
 
 
 def test_the_preview_of_a_conversation_is_how_it_began_in_every_part(store: Store) -> None:

@@ -241,6 +241,15 @@ def test_an_id_that_somebody_has_in_the_trash_can_be_used_and_discarded_by_anoth
     assert {entry.title for entry in trash(store)} == {"mine", "bob's"}
 
 
+def test_of_several_copies_in_the_trash_the_latest_comes_back(conversation: Store) -> None:
+    data = conversation.read(ME, export_session, "b") | {"model": "changed"}
+    conversation.write(ME, import_session, from_mapping(data), on_conflict=OnConflict.REPLACE, now=50.0)
+    before = everything(conversation)
+    discard(conversation, "a", 100.0)
+    assert set(restore(conversation, "b").session_ids) == PARTS
+    assert everything(conversation) == before
+
+
 # Who
 
 

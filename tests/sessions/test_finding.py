@@ -1,11 +1,12 @@
 """From what somebody typed to the session that is meant: by id, by the beginning of one, by name and real links."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from segue.core.errors import Ambiguous, SessionNotFound
+from segue.core.errors import Ambiguous, SegueError, SessionNotFound
 from segue.core.messages import draft
 from segue.core.scope import OWNER_AT_CONSOLE, Audience, Principal, Scope
 from segue.core.sessions import Session
@@ -202,6 +203,18 @@ def test_a_conversation_is_all_its_parts_and_subagents_and_nobody_else(lineage: 
     found = lineage.read(ME, find_conversation, part)
     assert found[:3] == ["a", "b", "c"]
     assert sorted(found[3:]) == ["sub of a", "sub of c", "sub of sub", "sub of sub, continued"]
+
+
+@pytest.mark.parametrize("owner", [ME, CAROL], ids=["the owner's", "a person's"])
+def test_nobody_becomes_a_relative_by_saying_so(store: Store, owner: Scope) -> None:
+    begin(store, "a", "my project", owner)
+    for claim in ({"parent_session_id": "a"}, {"spawned_by": "a"}):
+        with suppress(SegueError):
+            begin(store, f"claimed {claim}", scope=BOB, **claim)
+    for scope in (owner, ME):
+        assert store.read(scope, find_titled, "my project") == "a"
+        assert store.read(scope, find_tip, "a") == "a"
+        assert store.read(scope, find_conversation, "a") == ["a"]
 
 
 def test_a_subagent_alone_is_a_conversation_too(store: Store) -> None:

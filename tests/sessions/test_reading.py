@@ -15,7 +15,7 @@ from segue.sessions.compressing import Kept, compress_session
 from segue.sessions.importing import OnConflict, import_session
 from segue.sessions.reading import conversation, view_of
 from segue.sessions.recording import append_message, clear_messages, replace_messages
-from segue.sessions.rewinding import rewind_turns
+from segue.sessions.rewinding import restore_rewound, rewind_turns
 from segue.sessions.starting import create_session
 
 ME = OWNER_AT_CONSOLE
@@ -135,6 +135,17 @@ def test_a_cleared_session_says_nothing_even_of_what_was_kept(store: Store) -> N
     say(store, "b", "three")
     store.write(ME, clear_messages, "b")
     assert view(store, "b") == []
+
+
+def test_what_was_cleared_comes_back_with_the_tail_that_was_kept(store: Store) -> None:
+    begin(store, "a")
+    say(store, "a", "one", "two")
+    compress(store, "a", "b", ("a", 2))
+    say(store, "b", "three")
+    before = store.read(ME, view_of, "b")
+    store.write(ME, clear_messages, "b")
+    store.write(ME, restore_rewound, "b", before[0].id)
+    assert store.read(ME, view_of, "b") == before
 
 
 def test_a_transcript_that_is_replaced_by_itself_says_the_same(store: Store) -> None:
