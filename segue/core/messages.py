@@ -203,7 +203,7 @@ def _split(content: Any) -> tuple[str | None, str | None]:
         text = text_of(content)
     except RecursionError:
         raise InvalidMessage("The content of a message is nested too deeply.") from None
-    kept = None if text is None else storable(text).replace("\x00", "\u2400")
+    kept = None if text is None else storable(text)
     is_whole = content is None or (isinstance(content, str) and "\x00" not in content)
     return kept, None if is_whole else encode(content)
 
@@ -216,5 +216,5 @@ def _integer(name: str, value: Any) -> int | None:
 
 def _text(name: str, value: Any) -> str | None:
     if value is None or isinstance(value, str):
-        return value if value is None else storable(value).replace("\x00", "\u2400")
+        return value if value is None else storable(value)
     raise InvalidMessage(f"The field {name!r} of a message must be text.")

@@ -22,6 +22,7 @@ from segue.core.titles import fitted_title
 FORMAT = "segue_session"
 FORMAT_VERSION = 1
 _LARGEST_INTEGER = 2**63 - 1
+_DATABASE_ONLY = frozenset({"id", "session_id", "active", "compacted"})
 _NOT_CARRIED = ("id", "session_id", "content", "content_json")
 _TYPES = get_type_hints(Session)
 
@@ -155,6 +156,8 @@ def _messages(data: Any) -> Iterator[PortableMessage]:
 
 
 def _draft(fields: dict[str, Any], number: int) -> Draft:
+    for name in _DATABASE_ONLY & fields.keys():
+        del fields[name]
     if "content_json" in fields:
         raise InvalidSession(f"its message {number} has a field 'content_json', which only the database has")
     if fields.setdefault("timestamp", 0.0) is None:

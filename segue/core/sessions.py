@@ -3,6 +3,8 @@
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from segue.core.text import storable
+
 
 class Kind(StrEnum):
     """Who the conversation is for."""
@@ -116,6 +118,11 @@ def kind_of(source: str) -> Kind:
     if source == "subagent":
         return Kind.SUBAGENT
     return Kind.AUTOMATION if source in AUTOMATION_SOURCES else Kind.INTERACTIVE
+
+
+def storable_session(session: Session) -> Session:
+    """The session with what no database can hold replaced in every text."""
+    return Session._make(storable(value) if isinstance(value, str) else value for value in session)
 
 
 def standing(session: Session | Listed) -> str:

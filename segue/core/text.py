@@ -27,11 +27,14 @@ _SKIN_TONES = "".join(map(chr, range(0x1F3FB, 0x1F400)))
 _FLAG_LETTERS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 
 REPLACEMENT = "\ufffd"
+NUL_SIGN = "\u2400"
 ELLIPSIS = "…"
 
 
 def storable(text: str) -> str:
-    """The same text with lone surrogates, which no encoding can carry, replaced."""
+    """The same text with what no database can hold replaced: lone surrogates and NUL."""
+    if "\x00" in text:
+        text = text.replace("\x00", NUL_SIGN)
     return text if text.isascii() else _SURROGATES.sub(REPLACEMENT, text)
 
 

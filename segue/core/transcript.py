@@ -11,6 +11,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from segue.core.messages import SUMMARY_SEQ, Message, called, decode, encode
+from segue.core.text import storable
 
 UNKNOWN_RESULT = "The result of this call is unknown: the conversation was interrupted before it returned."
 _REASONING = ("reasoning", "reasoning_content")
@@ -108,7 +109,7 @@ def _spare_name(seq: int, number: int, used: set[str]) -> str:
 
 def _answer_name(call_id: Any) -> str | None:
     """An id as columns hold it."""
-    return str(call_id).replace("\x00", "\u2400") if call_id not in (None, "") else None
+    return storable(str(call_id)) if call_id not in (None, "") else None
 
 
 def _shown(call: Chat, name: str) -> Chat:

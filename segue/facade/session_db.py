@@ -77,16 +77,16 @@ class SessionDB:
         session = Session(
             id=session_id or app.new_session_id(),
             source=source,
-            user_id=_storable(user_id),
-            model=_storable(model),
+            user_id=user_id,
+            model=model,
             model_config=model_config
             if model_config is None or isinstance(model_config, str)
             else encode(model_config),
-            system_prompt=_storable(system_prompt),
+            system_prompt=system_prompt,
             parent_session_id=parent_session_id,
             kind=choice(Kind, kind, "a kind of session") if kind else kind_of(source),
             agent=agent,
-            cwd=_storable(cwd),
+            cwd=cwd,
             spawned_by=spawned_by,
             branched_from=branched_from,
             principal=principal or self._scope.principal,
@@ -394,7 +394,3 @@ def _create_titled(tx: Transaction, session: Session, title: str | None) -> None
     starting.create_session(tx, session)
     if title is not None:
         titling.set_title(tx, session.id, title)
-
-
-def _storable(text: str | None) -> str | None:
-    return None if text is None else storable(text)

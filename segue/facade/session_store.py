@@ -116,7 +116,9 @@ class SessionStore:
     def has_any_sessions(self) -> bool:
         """Whether any session was ever created here."""
         wanted = Filter(archived=None, tips_only=False)
-        return bool(self._store.read(OWNER_AT_CONSOLE, lambda tx: tx.sessions.listed(wanted, 1, 0)))
+        return self._store.read(
+            OWNER_AT_CONSOLE, lambda tx: bool(tx.sessions.listed(wanted, 1, 0) or tx.trash.listed())
+        )
 
     def append_to_transcript(self, session_id: str, message: Mapping[str, Any], skip_db: bool = False) -> None:
         """Add a message in chat format; `skip_db` when the agent stored it already."""

@@ -3,7 +3,7 @@
 from segue.core.errors import InvalidSession
 from segue.core.ids import LONGEST_ID
 from segue.core.moments import is_moment
-from segue.core.sessions import COMPRESSION, Session, TitleSource
+from segue.core.sessions import COMPRESSION, Session, TitleSource, storable_session
 from segue.core.text import storable
 from segue.ports.store import Transaction
 from segue.sessions.finding import find_successor, find_tip, get_session
@@ -27,7 +27,7 @@ def create_session(tx: Transaction, session: Session) -> str:
 
 def insert_session(tx: Transaction, session: Session) -> None:
     """Store a session that is right in itself, under an id that nobody has."""
-    if not tx.sessions.insert(session):
+    if not tx.sessions.insert(storable_session(session)):
         raise InvalidSession(f"There is a session {session.id} already.")
 
 

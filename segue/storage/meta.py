@@ -1,5 +1,6 @@
 """Small facts kept beside the sessions, by key; everybody but the owner has a drawer of their own."""
 
+from segue.core.keys import encode_segment
 from segue.core.scope import Scope
 from segue.ports.store import Meta
 from segue.storage.sql import Executor
@@ -8,7 +9,7 @@ from segue.storage.sql import Executor
 class SqlMeta(Meta):
     def __init__(self, executor: Executor, scope: Scope) -> None:
         self._db = executor
-        self._prefix = "" if scope.sees_all else f"{scope.principal}:"
+        self._prefix = "" if scope.sees_all else f"{encode_segment(scope.principal)}:"
 
     def get(self, key: str) -> str | None:
         rows = self._db.rows("SELECT value FROM state_meta WHERE key = :key", {"key": self._prefix + key})

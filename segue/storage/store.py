@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import cached_property
 from types import TracebackType
 from typing import Concatenate, ParamSpec, Protocol, Self, TypeVar
 
@@ -32,36 +31,16 @@ class Engine(Protocol):
     def notices(self) -> list[str]: ...
 
 
-class SqlTransaction(Transaction):
+class SqlTransaction:
     """The tables, seen through a scope."""
 
     def __init__(self, executor: Executor, scope: Scope) -> None:
-        self._executor = executor
-        self._scope = scope
-
-    @property
-    def scope(self) -> Scope:
-        return self._scope
-
-    @cached_property
-    def sessions(self) -> SqlSessions:
-        return SqlSessions(self._executor, self._scope)
-
-    @cached_property
-    def messages(self) -> SqlMessages:
-        return SqlMessages(self._executor, self._scope)
-
-    @cached_property
-    def lanes(self) -> SqlLanes:
-        return SqlLanes(self._executor, self._scope)
-
-    @cached_property
-    def trash(self) -> SqlTrash:
-        return SqlTrash(self._executor, self._scope)
-
-    @cached_property
-    def meta(self) -> SqlMeta:
-        return SqlMeta(self._executor, self._scope)
+        self.scope = scope
+        self.sessions = SqlSessions(executor, scope)
+        self.messages = SqlMessages(executor, scope)
+        self.lanes = SqlLanes(executor, scope)
+        self.trash = SqlTrash(executor, scope)
+        self.meta = SqlMeta(executor, scope)
 
 
 class SqlStore:

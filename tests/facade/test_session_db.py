@@ -470,7 +470,7 @@ def test_small_facts_are_kept(db: SessionDB) -> None:
     assert db.get_meta("fact") is None
     for value in ("one", "zwei é\x00", "", "half \ud800"):
         db.set_meta("fact", value)
-        assert db.get_meta("fact") == value.replace("\ud800", "\ufffd")
+        assert db.get_meta("fact") == value.replace("\ud800", "\ufffd").replace("\x00", "\u2400")
 
 
 def test_a_vacuum_changes_nothing(db: SessionDB) -> None:
