@@ -26,7 +26,7 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
 @click.version_option(__version__, "-V", "--version", prog_name="segue", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Segue keeps the conversations of AI agents: resume, name, export and carry them on anywhere."""
+    """Segue keeps the conversations of AI agents: list, read, name, export, import and restore them."""
 
 
 def main() -> None:
@@ -38,6 +38,9 @@ def main() -> None:
         sys.exit(cli([storable(argument) for argument in sys.argv[1:]], prog_name="segue", standalone_mode=False))
     except SegueError as error:
         _complain(str(error), 1)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        sys.exit(error.exit_code)
     except click.UsageError as error:
         usage = error.ctx.get_usage() + "\n" if error.ctx else ""
         click.echo(printable(usage), nl=False, err=True)
@@ -45,7 +48,7 @@ def main() -> None:
     except click.ClickException as error:
         _complain(error.format_message(), error.exit_code)
     except click.Abort:
-        _complain("Interrupted; nothing more was changed.", 130)
+        _complain("Interrupted.", 130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has seen enough
         sys.exit(0)

@@ -25,19 +25,21 @@ from segue.sessions import exporting, finding, importing, listing
 from segue.sessions.importing import Imported, OnConflict, Outcome
 
 _LONGEST_LINE = 1 << 30
+_MOST_COMPLAINTS = 10
+_GZIP = b"\x1f\x8b"
 _EVERY = Filter(archived=None, tips_only=False)
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--source", multiple=True, help="Only this platform (may be repeated).")
-@click.option("--session-id", multiple=True, metavar="ID", help="Only this session (may be repeated).")
+@click.option("--session-id", multiple=True, metavar="ID or TITLE", help="Only this conversation (may be repeated).")
 def export(file: Path, source: tuple[str, ...], session_id: tuple[str, ...]) -> None:
     """Write conversations to FILE as JSON lines, one session a line; "-" is stdout."""
     if source and session_id:
         raise Invalid("--source and --session-id do not go together: a session is named or a platform is.")
     with app.open_for_reading() as store:
-        ids = [store.read(OWNER_AT_CONSOLE, finding.get_id, wanted) for wanted in session_id]
+        ids = [part for wanted in session_id for part in store.read(OWNER_AT_CONSOLE, _parts, wanted)]
         length = len(ids) or store.read(OWNER_AT_CONSOLE, listing.count_sessions, _EVERY._replace(sources=source))
         with _opened(file) as target, progress("Exporting", length) as advance:
             written = store.read(OWNER_AT_CONSOLE, exporting.export_lines, _writer(target), source, ids, advance)
@@ -72,6 +74,12 @@ def import_(file: Path, on_conflict: str, dry_run: bool, as_json: bool) -> None:
         _tell(report, dry_run)
     if report.errors:
         sys.exit(1)
+
+
+def _parts(tx: Transaction, wanted: str) -> list[str]:
+    """All parts of the conversation that is meant, in order."""
+    session = finding.get_session(tx, finding.find_tip(tx, finding.get_id(tx, wanted)))
+    return [part.id for part in [*finding.find_ancestors(tx, session), session]]
 
 
 class _Report(NamedTuple):
@@ -111,8 +119,10 @@ def _tell(report: _Report, dry_run: bool) -> None:
     for one in report.done:
         for sentence in one.notes:
             note(f"{one.session_id}: {sentence}.")
-    for sentence in report.errors:
+    for sentence in report.errors[:_MOST_COMPLAINTS]:
         note(sentence)
+    if len(report.errors) > _MOST_COMPLAINTS:
+        note(f"… and {len(report.errors) - _MOST_COMPLAINTS:,} more; --json names them all.")
     outcomes = Counter(one.outcome for one in report.done)
     counted = ", ".join(f"{outcomes[outcome]:,} {outcome}" for outcome in Outcome if outcomes[outcome])
     left_out = f", {len(report.errors):,} left out" if report.errors else ""
@@ -129,6 +139,9 @@ def _lines(file: Path) -> Iterator[Iterator[tuple[int, bytes]]]:
         stream = file.open("rb")
     except OSError as error:
         raise Invalid(f"{file} cannot be read: {error.strerror}.") from error
+    if stream.peek(2)[:2] == _GZIP:
+        stream.close()
+        raise Invalid(f"{file} is compressed; try `gunzip --stdout {file} | segue sessions import -`.")
     with stream, progress("Importing", file.stat().st_size) as advance:
         yield _numbered(stream, advance)
 

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 import click
 from rich.cells import cell_len, set_cell_size
 
-from segue.config import wanted_columns, wants_colour
+from segue.config import page_like_git, wanted_columns, wants_colour
 from segue.core.errors import SegueError
 from segue.core.portable import dumps
 from segue.core.text import ELLIPSIS, one_line, printable
 
 _GAP = 2
 _NARROWEST, _WIDEST = 8, 40  # cells of a column that shares, and of one that does not
+_WORTH_A_BAR = 200
 _WIDTH_OF_A_PIPE = 120
 _WIDTH_OF_A_TERMINAL = 80  # when it does not know itself
 
@@ -71,6 +72,7 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
 def pages(lines: Iterator[str]) -> None:
     """Print what may be long: through a pager when a person is reading."""
     if sys.stdout.isatty():
+        page_like_git()
         click.echo_via_pager((f"{line}\n" for line in lines), color=_has_colour())
         return
     for line in lines:
@@ -100,7 +102,7 @@ def confirm(question: str, *, yes: bool) -> None:
 @contextmanager
 def progress(label: str, length: int) -> Iterator[Callable[[int], None]]:
     """A function to report progress to; a bar when somebody is looking."""
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() or not sys.stdout.isatty() or length < _WORTH_A_BAR:
         yield lambda _steps: None
         return
     with click.progressbar(length=max(length, 1), label=label, file=sys.stderr, update_min_steps=length // 200) as bar:
@@ -156,8 +158,29 @@ def _total(widths: Sequence[int]) -> int:
 def _terminal_columns() -> int:
     given = wanted_columns()
     if given is None:
-        given = os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else _WIDTH_OF_A_PIPE
+        terminal = next((stream for stream in (sys.stdout, sys.stderr) if stream.isatty()), None)
+        given = os.get_terminal_size(terminal.fileno()).columns if terminal else _WIDTH_OF_A_PIPE
     return max(given or _WIDTH_OF_A_TERMINAL, 20)
+
+
+def wrapped(text: str) -> str:
+    """The text with long lines broken between words, when a person is reading."""
+    if not sys.stdout.isatty():
+        return text
+    return "\n".join(piece for line in text.split("\n") for piece in _wrap(line, _terminal_columns()))
+
+
+def _wrap(line: str, width: int) -> list[str]:
+    if cell_len(line) <= width:
+        return [line]
+    pieces, current = [], ""
+    for word in line.split(" "):
+        longer = f"{current} {word}" if current else word
+        if current and cell_len(longer) > width:
+            pieces.append(current)
+            longer = word
+        current = longer
+    return [*pieces, current]
 
 
 def _has_colour() -> bool:

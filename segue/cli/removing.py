@@ -45,6 +45,7 @@ def delete(wanted: tuple[str, ...], purge: bool, yes: bool, dry_run: bool) -> No
         say("For good, with every copy:" if purge else "Into the trash:", bold=True)
         _preview(doomed)
         if dry_run:
+            say("Nothing was changed.")
             return
         confirm("Remove them for good?" if purge else "Go ahead?", yes=yes)
         for conversation in doomed:
@@ -106,6 +107,7 @@ def empty(older_than: float | None, yes: bool, dry_run: bool) -> None:
         else:
             note("There is nothing to remove.")
         if dry_run:
+            say("Nothing was changed.")
             return
         if entries:
             confirm(f"Remove {count(len(entries), 'session')} for good?", yes=yes)

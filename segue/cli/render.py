@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from segue.cli.output import Column, style
+from segue.cli.output import Column, style, wrapped
 from segue.core.messages import SUMMARY_SEQ, Message, called
 from segue.core.moments import ago
 from segue.core.policy import ResetReason
@@ -73,7 +73,9 @@ def _message(message: Message, *, marked: bool) -> Iterator[str]:
     if message.role == "tool":
         text = _beginning(text)
     if text:
-        yield text if message.role in ("user", "assistant") else style(text, dim=True)
+        yield wrapped(text) if message.role in ("user", "assistant") else style(wrapped(text), dim=True)
+    elif not message.calls:
+        yield style("(no words)", dim=True)
     for call in message.calls:
         function = call.get("function")
         arguments = function.get("arguments", "") if isinstance(function, dict) else ""
@@ -98,7 +100,11 @@ def _heading(message: Message, *, marked: bool) -> str:
 def _beginning(text: str) -> str:
     lines = text.split("\n")
     hidden = len(lines) - _TOOL_OUTPUT_LINES
-    return text if hidden <= 0 else "\n".join(lines[:_TOOL_OUTPUT_LINES]) + f"\n… {count(hidden, 'more line')}"
+    return (
+        text
+        if hidden <= 0
+        else "\n".join(lines[:_TOOL_OUTPUT_LINES]) + f"\n… {count(hidden, 'more line')}; --raw shows all"
+    )
 
 
 def _rule(text: str) -> str:

@@ -1,6 +1,5 @@
 """`segue sessions`: list, show, rename, stats. What moves and removes sessions is in files of its own."""
 
-import sys
 import time
 from datetime import datetime
 from typing import Any
@@ -14,7 +13,7 @@ from segue.cli.render import session_table, transcript
 from segue.core.errors import Invalid, MessageNotFound
 from segue.core.messages import Message
 from segue.core.scope import OWNER_AT_CONSOLE
-from segue.core.sessions import Kind, Session
+from segue.core.sessions import Kind, Session, kind_of
 from segue.core.text import count
 from segue.ports.store import Filter, ResetRow, Transaction
 from segue.sessions import exporting, finding, listing, titling
@@ -66,7 +65,7 @@ def list_(
     now = time.time()
     wanted = Filter(
         sources=source,
-        kinds=() if every and not kind else (kind or Kind.INTERACTIVE,),
+        kinds=(kind,) if kind else () if every else tuple({kind_of(one) for one in source} or {Kind.INTERACTIVE}),
         archived=None if every and not archived else archived,
         tips_only=not every,
         tag=tag,
@@ -79,11 +78,16 @@ def list_(
             return
         found = store.read(OWNER_AT_CONSOLE, listing.list_sessions, wanted, limit + 1)
     if not found:
-        note("No conversation fits." if wanted != Filter(kinds=(Kind.INTERACTIVE,)) else "No conversations yet.")
+        is_filtered = wanted != Filter(kinds=(Kind.INTERACTIVE,))
+        note(
+            "No conversation fits; --all looks at every kind."
+            if is_filtered
+            else f"No conversations yet in {app.settings().home}."
+        )
         return
     table(*session_table(found[:limit], now))
-    if len(found) > limit and sys.stdout.isatty():
-        say(f"… and more; --limit {limit * 2} shows more of them.", dim=True)
+    if len(found) > limit:
+        note(f"… and more; --limit {limit * 2} shows more of them.")
 
 
 @sessions.command()

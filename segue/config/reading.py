@@ -31,8 +31,12 @@ def home_from(environ: Mapping[str, str]) -> Path:
 
 
 def from_environment() -> Settings:
-    """The settings of whoever runs this process."""
-    return load(home_from(os.environ), os.environ)
+    """The settings of whoever runs this process; what is wrong with them is said with the name of the file."""
+    try:
+        return load(home_from(os.environ), os.environ)
+    except InvalidSettings as error:
+        file = str(config_file())
+        raise error if file in str(error) else InvalidSettings(f"In {file}, {error}") from error
 
 
 def notes_from_environment() -> list[str]:
@@ -43,6 +47,11 @@ def notes_from_environment() -> list[str]:
 def config_file() -> Path:
     """Where the configuration is, or would be, whatever it says."""
     return home_from(os.environ) / CONFIG_FILE
+
+
+def page_like_git() -> None:
+    """Let the pager show colours, and not take the screen for what fits on it, unless somebody set it up already."""
+    os.environ.setdefault("LESS", "FRX")
 
 
 def wants_colour() -> bool:

@@ -1,7 +1,7 @@
 """What can go wrong, as a tree. Every message is one sentence that says what is the case and what to do about it.
 
 SegueError
-├── NotFound            SessionNotFound · MessageNotFound · LaneNotFound
+├── NotFound            SessionNotFound (SessionTrashed) · MessageNotFound · LaneNotFound
 ├── Ambiguous           a prefix or a name that fits several sessions
 ├── Invalid             TitleTooLong · TitleTaken · InvalidKey · InvalidSource · InvalidMessage · InvalidSession
 │                       InvalidSettings
@@ -29,6 +29,12 @@ class NotFound(SegueError, LookupError):
 class SessionNotFound(NotFound):
     def __init__(self, wanted: str) -> None:
         super().__init__(f"No session has the id or title {wanted!r}; `segue sessions list` shows what is there.")
+        self.wanted = wanted
+
+
+class SessionTrashed(SessionNotFound):
+    def __init__(self, wanted: str) -> None:
+        NotFound.__init__(self, f"{wanted!r} is in the trash; `segue sessions trash restore` brings it back.")
         self.wanted = wanted
 
 

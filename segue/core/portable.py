@@ -79,7 +79,8 @@ def from_json(line: str | bytes) -> PortableSession:
     except Invalid:
         raise
     except ValueError as error:
-        raise InvalidSession(f"it is no JSON ({error})") from None
+        reason = f"{error.msg} at character {error.pos + 1}" if isinstance(error, json.JSONDecodeError) else error
+        raise InvalidSession(f"it is no JSON ({reason})") from None
     return from_mapping(data)
 
 

@@ -1,6 +1,6 @@
 """From what somebody typed to the session that is meant, and from one part of a conversation to the others."""
 
-from segue.core.errors import Ambiguous, SessionNotFound
+from segue.core.errors import Ambiguous, SessionNotFound, SessionTrashed
 from segue.core.lineage import Link, tip_of
 from segue.core.scope import OWNER
 from segue.core.sessions import Session
@@ -43,7 +43,8 @@ def get_id(tx: Transaction, wanted: str) -> str:
         return wanted
     found = find_titled(tx, wanted) or find_id(tx, wanted)
     if found is None:
-        raise SessionNotFound(wanted)
+        is_trashed = any(wanted in (entry.session_id, entry.title) for entry in tx.trash.listed())
+        raise SessionTrashed(wanted) if is_trashed else SessionNotFound(wanted)
     return found
 
 

@@ -267,7 +267,8 @@ class SqliteEngine(guards.Forkable):
         if connection.value("PRAGMA application_id") != APPLICATION_ID:
             if connection.value("SELECT count(*) FROM sqlite_schema"):
                 raise ForeignDatabase(
-                    f"{self.path} is another program's database; it was left alone. Set SEGUE_HOME to another folder."
+                    f"{self.path} is another program's database; it was left alone."
+                    " Choose another path, or another SEGUE_HOME."
                 )
             return 0
         version = connection.value("SELECT version FROM schema_version")
@@ -316,7 +317,9 @@ def _translated(error: apsw.Error, path: Path) -> StoreError:
         case apsw.ReadOnlyError() | apsw.PermissionsError() | apsw.CantOpenError():
             return StoreReadOnly(f"{path} cannot be written: its disk or folder is read-only. Nothing was changed.")
         case apsw.NotADBError():
-            return ForeignDatabase(f"{path} is no database; it was left alone. Set SEGUE_HOME to another folder.")
+            return ForeignDatabase(
+                f"{path} is no database; it was left alone. Choose another path, or another SEGUE_HOME."
+            )
         case apsw.CorruptError():
             return StoreCorrupt(
                 f"{path} is damaged, so nothing more is written to it. Keep a copy of the folder, save what can be read"

@@ -82,7 +82,8 @@ def test_a_dry_run_shows_what_would_go_and_changes_nothing(run: Run, shelf: Path
     before = everything()
     result = run("sessions", "delete", "First", "a-grand", "--dry-run", COLUMNS="100")
     assert (result.returncode, result.stderr) == (0, "")
-    title, header, _, alpha, story = result.stdout.splitlines()
+    title, header, _, alpha, story, last = result.stdout.splitlines()
+    assert last == "Nothing was changed."
     assert title == "Into the trash:"
     assert header.split()[-5:] == ["Parts", "Messages", "Last", "Active", "ID"]
     assert alpha.split() == ["First", "1", "1", "just", "now", "alpha"]

@@ -173,9 +173,9 @@ def test_twenty_are_shown_unless_more_are_asked_for(run: Run, many: Path) -> Non
     assert len(run("sessions", "list", "--limit", "24", SEGUE_HOME=str(many)).stdout.splitlines()) == 2 + 24
 
 
-def test_an_empty_home_is_no_error(run: Run) -> None:
+def test_an_empty_home_is_no_error(run: Run, home: Path) -> None:
     result = run("sessions", "list")
-    assert (result.returncode, result.stdout, result.stderr) == (0, "", "No conversations yet.\n")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", f"No conversations yet in {home}.\n")
     result = run("sessions", "list", "--json")
     assert (result.returncode, result.stdout, result.stderr) == (0, "[]\n", "")
 

@@ -244,7 +244,9 @@ def test_a_transcript_names_speaker_and_number_of_every_message() -> None:
     assert lines[0] == "Name"
 
 
-@pytest.mark.parametrize(("lines", "last"), [(12, "12"), (13, "… 1 more line"), (40, "… 28 more lines")])
+@pytest.mark.parametrize(
+    ("lines", "last"), [(12, "12"), (13, "… 1 more line; --raw shows all"), (40, "… 28 more lines; --raw shows all")]
+)
 def test_long_tool_output_is_folded(lines: int, last: str) -> None:
     output = "\n".join(map(str, range(1, lines + 1)))
     assert lines_of(message(1, "tool", output))[-1].split("\n")[-1] == last

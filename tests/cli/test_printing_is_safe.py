@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from segue import SessionDB
+from segue.core.text import storable
 
 NASTY = (
     *("\x1b[31mred", "\x1b[2J\x1b[H", "\x1b]0;owned\x07", "\x1b]8;;http://evil\x1b\\link", "\x1b]52;c;b3du\x07"),
@@ -220,9 +221,9 @@ def test_no_configuration_steers_the_terminal(tmp_path: Path, text: str) -> None
 def test_exported_text_is_harmless_in_a_terminal_and_still_whole(bad_place: Path) -> None:
     stdout, _ = bytes_from(bad_place, "sessions", "export", "-", "--session-id", "evil-2")
     session = json.loads(stdout)
-    assert session["source"] == HOSTILE
+    assert session["source"] == storable(HOSTILE)
     assert session["messages"][1]["content"] == HOSTILE
-    assert session["tags"] == [HOSTILE]
+    assert session["tags"] == [storable(HOSTILE)]
 
 
 def test_line_breaks_in_stored_text_fake_no_lines(tmp_path: Path) -> None:
