@@ -18,11 +18,11 @@ def settings() -> Settings:
     return config.from_environment()
 
 
-def open_store(path: str | Path | None = None, *, read_only: bool = False) -> SqlStore:
+def open_store(path: str | Path | None = None, *, read_only: bool = False, chosen: Settings | None = None) -> SqlStore:
     """The store at a path, or the one of the home folder, which must be ours."""
     if path is not None:
         return SqlStore(SqliteEngine(Path(path), read_only=read_only))
-    chosen = settings()
+    chosen = chosen or settings()
     if read_only and chosen.home.exists():
         guards.check_folder(chosen.home)
     elif not read_only:
@@ -32,12 +32,13 @@ def open_store(path: str | Path | None = None, *, read_only: bool = False) -> Sq
 
 def open_for_reading() -> SqlStore:
     """The store of the home folder for a command that only looks; made or brought up to date first if need be."""
-    if not settings().database_path.exists():
-        return open_store()
+    chosen = settings()
+    if not chosen.database_path.exists():
+        return open_store(chosen=chosen)
     try:
-        return open_store(read_only=True)
+        return open_store(read_only=True, chosen=chosen)
     except SchemaTooOld:
-        return open_store()
+        return open_store(chosen=chosen)
 
 
 def new_session_id() -> str:

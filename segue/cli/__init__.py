@@ -2,6 +2,7 @@
 
 import os
 import sys
+from importlib import import_module
 from io import TextIOWrapper
 
 import click
@@ -21,6 +22,7 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
         "status": ("segue.cli.status", "status", "What is where, how big, and whether it is well."),
         "config": ("segue.cli.configuring", "config", "Show and check the settings."),
         "init": ("segue.cli.configuring", "init", "Make the home folder with a commented config.yaml."),
+        "completion": ("segue.cli.completing", "completion", "Complete commands, ids and titles with TAB."),
     },
     context_settings=_SETTINGS,
 )
@@ -34,6 +36,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows few characters is no reason to fail
+    if "_SEGUE_COMPLETE" in os.environ:
+        import_module("segue.cli.completing")  # makes our shells known to click, which goes by that variable
     try:
         sys.exit(cli([storable(argument) for argument in sys.argv[1:]], prog_name="segue", standalone_mode=False))
     except SegueError as error:

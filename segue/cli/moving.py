@@ -13,6 +13,7 @@ from typing import BinaryIO, NamedTuple
 import click
 
 from segue import app
+from segue.cli.completing import complete_session
 from segue.cli.output import note, progress, say, show_json
 from segue.cli.removing import DRY_RUN
 from segue.cli.sessions import AS_JSON
@@ -33,13 +34,20 @@ _EVERY = Filter(archived=None, tips_only=False)
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--source", multiple=True, help="Only this platform (may be repeated).")
-@click.option("--session-id", multiple=True, metavar="ID or TITLE", help="Only this conversation (may be repeated).")
+@click.option(
+    "--session-id",
+    multiple=True,
+    metavar="ID or TITLE",
+    shell_complete=complete_session,
+    help="Only this conversation (may be repeated).",
+)
 def export(file: Path, source: tuple[str, ...], session_id: tuple[str, ...]) -> None:
     """Write conversations to FILE as JSON lines, one session a line; "-" is stdout."""
     if source and session_id:
         raise Invalid("--source and --session-id do not go together: a session is named or a platform is.")
     with app.open_for_reading() as store:
-        ids = [part for wanted in session_id for part in store.read(OWNER_AT_CONSOLE, _parts, wanted)]
+        named = [part for wanted in session_id for part in store.read(OWNER_AT_CONSOLE, _parts, wanted)]
+        ids = list(dict.fromkeys(named))
         length = len(ids) or store.read(OWNER_AT_CONSOLE, listing.count_sessions, _EVERY._replace(sources=source))
         with _opened(file) as target, progress("Exporting", length) as advance:
             written = store.read(OWNER_AT_CONSOLE, exporting.export_lines, _writer(target), source, ids, advance)
@@ -100,10 +108,11 @@ class _Undone(Exception):
 
 
 def _rehearse(store: Store, lines: Iterator[tuple[int, bytes]], policy: OnConflict, report: _Report) -> None:
-    """Do everything in one transaction, then take it back."""
+    """Do everything in one transaction, then take it back. The file is read first, so that nobody waits for it."""
+    waiting = list(lines)
 
     def work(tx: Transaction) -> None:
-        for number, line in lines:
+        for number, line in waiting:
             report.add(number, partial(_import, tx, line, policy))
         raise _Undone
 

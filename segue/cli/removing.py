@@ -7,10 +7,11 @@ from typing import NamedTuple
 import click
 
 from segue import app
-from segue.cli.output import Column, Refused, confirm, note, say, show_json, table
-from segue.cli.render import trash_cells
+from segue.cli.completing import complete_session, complete_trashed
+from segue.cli.output import Column, Refused, confirm, note, progress, say, show_json, table
+from segue.cli.render import session_table, trash_cells
 from segue.cli.sessions import AS_JSON
-from segue.core.errors import SessionNotFound
+from segue.core.errors import Invalid, SessionNotFound
 from segue.core.moments import ago
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.text import count
@@ -20,6 +21,8 @@ from segue.sessions import discarding, finding
 YES = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 DRY_RUN = click.option("--dry-run", is_flag=True, help="Only say what would happen.")
 _DAY = 86400.0
+_MOST_DAYS = 1_000_000
+_SHOWN = 15
 _NUMBERS = [Column("Parts", yields=3), Column("Messages", yields=2), Column("Last Active", yields=1)]
 
 
@@ -34,7 +37,7 @@ class Doomed(NamedTuple):
 
 
 @click.command()
-@click.argument("wanted", nargs=-1, required=True, metavar="ID or TITLE…")
+@click.argument("wanted", nargs=-1, required=True, metavar="ID or TITLE…", shell_complete=complete_session)
 @click.option("--purge", is_flag=True, help="Remove every copy at once, for good, also from the trash.")
 @YES
 @DRY_RUN
@@ -61,6 +64,38 @@ def delete(wanted: tuple[str, ...], purge: bool, yes: bool, dry_run: bool) -> No
             say(f"{count(len(doomed), 'conversation')} moved to the trash for {count(kept, 'day')}.")
 
 
+@click.command()
+@click.option("--older-than", default=90.0, show_default=True, metavar="DAYS", help="Days without activity.")
+@click.option("--source", multiple=True, help="Only this platform (may be repeated).")
+@YES
+@DRY_RUN
+def prune(older_than: float, source: tuple[str, ...], yes: bool, dry_run: bool) -> None:
+    """Move ended conversations without recent activity into the trash. Open and pinned ones stay."""
+    _check_days(older_than)
+    now = time.time()
+    before = now - older_than * _DAY
+    with app.open_store() as store:
+        found = store.read(OWNER_AT_CONSOLE, discarding.find_prunable, before, source)
+        if not found:
+            note(f"No ended conversation has been quiet for {older_than:g} days.")
+            return
+        say(f"Into the trash: {count(len(found), 'conversation')}.", bold=True)
+        table(*session_table(found[:_SHOWN], now))
+        if len(found) > _SHOWN:
+            note(f"… and {len(found) - _SHOWN:,} more.")
+        if dry_run:
+            say("Nothing was changed.")
+            return
+        confirm("Go ahead?", yes=yes)
+        with progress("Pruning", len(found)) as advance:
+            gone: list[TrashEntry] = []
+            for session in found:
+                gone += store.write(OWNER_AT_CONSOLE, discarding.prune_conversation, session.id, before, now)
+                advance(1)
+    kept = app.settings().retention.trash_days
+    say(f"{count(len(gone), 'session')} moved to the trash for {count(kept, 'day')}.")
+
+
 @click.group()
 def trash() -> None:
     """What was deleted, until it is gone."""
@@ -81,7 +116,7 @@ def list_(as_json: bool) -> None:
 
 
 @trash.command()
-@click.argument("wanted", metavar="ID or TITLE")
+@click.argument("wanted", metavar="ID or TITLE", shell_complete=complete_trashed)
 def restore(wanted: str) -> None:
     """Bring a conversation back from the trash as it was."""
     with app.open_store() as store:
@@ -99,6 +134,8 @@ def restore(wanted: str) -> None:
 @DRY_RUN
 def empty(older_than: float | None, yes: bool, dry_run: bool) -> None:
     """Remove what is in the trash for good."""
+    if older_than is not None:
+        _check_days(older_than)
     before = None if older_than is None else time.time() - older_than * _DAY
     with app.open_store() as store:
         entries = store.read(OWNER_AT_CONSOLE, discarding.trash_before, before)
@@ -111,9 +148,14 @@ def empty(older_than: float | None, yes: bool, dry_run: bool) -> None:
             return
         if entries:
             confirm(f"Remove {count(len(entries), 'session')} for good?", yes=yes)
-            store.write(OWNER_AT_CONSOLE, discarding.empty_trash, before)
+            store.write(OWNER_AT_CONSOLE, lambda tx: tx.trash.remove(entries))  # what was shown, and nothing else
             say(f"{count(len(entries), 'session')} removed.")
         store.compact()  # also when a purge could not finish, because somebody was reading
+
+
+def _check_days(days: float) -> None:
+    if not 0 <= days <= _MOST_DAYS:
+        raise Invalid(f"--older-than takes a number of days, not {days}.")
 
 
 def _doomed(tx: Transaction, wanted: Iterable[str], purge: bool) -> list[Doomed]:

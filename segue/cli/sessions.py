@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from segue import app
+from segue.cli.completing import complete_session
 from segue.cli.lazy import LazyGroup
 from segue.cli.output import note, pages, pour, say, show_json, table
 from segue.cli.render import session_table, transcript
@@ -27,6 +28,13 @@ _MOST = 10**9
     cls=LazyGroup,
     commands_in={
         "delete": ("segue.cli.removing", "delete", "Move conversations into the trash, or remove every trace."),
+        "prune": ("segue.cli.removing", "prune", "Move old, ended conversations into the trash."),
+        "archive": ("segue.cli.marking", "archive", "Put conversations aside."),
+        "unarchive": ("segue.cli.marking", "unarchive", "Bring archived conversations back."),
+        "pin": ("segue.cli.marking", "pin", "Keep conversations from being pruned."),
+        "unpin": ("segue.cli.marking", "unpin", "Let conversations be pruned again."),
+        "tag": ("segue.cli.marking", "tag", "Give a conversation tags."),
+        "untag": ("segue.cli.marking", "untag", "Take tags away."),
         "trash": ("segue.cli.removing", "trash", "List, restore or empty the trash."),
         "export": ("segue.cli.moving", "export", "Write conversations to a file, complete."),
         "import": ("segue.cli.moving", "import_", "Take conversations in from a file."),
@@ -91,7 +99,7 @@ def list_(
 
 
 @sessions.command()
-@click.argument("wanted", metavar="ID or TITLE")
+@click.argument("wanted", metavar="ID or TITLE", shell_complete=complete_session)
 @click.option("--around", type=int, metavar="SEQ", help="Only those around a message.")
 @click.option("--raw", is_flag=True, help="The words alone, without decoration.")
 @AS_JSON
@@ -110,13 +118,12 @@ def show(wanted: str, around: int | None, raw: bool, as_json: bool) -> None:
 
 
 @sessions.command()
-@click.argument("wanted", metavar="ID or TITLE")
+@click.argument("wanted", metavar="ID or TITLE", shell_complete=complete_session)
 @click.argument("words", nargs=-1, required=True, metavar="NEW TITLE…")
 def rename(wanted: str, words: tuple[str, ...]) -> None:
     """Give a conversation a title. Quotes are not needed; an empty title ("") takes it away."""
     with app.open_store() as store:
-        session_id = store.read(OWNER_AT_CONSOLE, finding.get_id, wanted)
-        title = store.write(OWNER_AT_CONSOLE, titling.set_title, session_id, " ".join(words))
+        session_id, title = store.write(OWNER_AT_CONSOLE, _rename, wanted, " ".join(words))
     say(f"{session_id} is now called '{title}'." if title else f"{session_id} has no title now.")
 
 
@@ -137,6 +144,11 @@ def stats(as_json: bool) -> None:
     for one in found.sources:
         say(f"  {one.source}: {count(one.sessions, 'session')}, {count(one.messages, 'message')}")
     say(f"Database size: {size / 1_000_000:,.1f} MB")
+
+
+def _rename(tx: Transaction, wanted: str, title: str) -> tuple[str, str | None]:
+    session_id = finding.get_id(tx, wanted)
+    return session_id, titling.set_title(tx, session_id, title)
 
 
 Part = tuple[Session, list[Message], ResetRow | None]

@@ -22,6 +22,7 @@ from segue.core.titles import fitted_title
 FORMAT = "segue_session"
 FORMAT_VERSION = 1
 _LARGEST_INTEGER = 2**63 - 1
+_LARGEST_SEQ = 2**53
 _DATABASE_ONLY = frozenset({"id", "session_id", "active", "compacted"})
 _NOT_CARRIED = ("id", "session_id", "content", "content_json")
 _TYPES = get_type_hints(Session)
@@ -148,7 +149,7 @@ def _messages(data: Any) -> Iterator[PortableMessage]:
             raise InvalidSession(f"its message {number} is no JSON object")
         fields = dict(item)
         seq, state = fields.pop("seq", number), fields.pop("state", State.LIVE)
-        if not _is_integer(seq) or not 0 <= seq < _LARGEST_INTEGER or seq in seen:
+        if not _is_integer(seq) or not 0 <= seq < _LARGEST_SEQ or seq in seen:
             raise InvalidSession(f"its message {number} has no place of its own (seq {seq!r})")
         if not isinstance(state, str) or state not in set(State):
             raise InvalidSession(f"its message {number} is in no state that a message can be in ({state!r})")

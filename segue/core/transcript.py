@@ -89,12 +89,13 @@ def _calls(message: Message) -> list[_Call]:
     if message.role != "assistant" or message.tool_calls is None:
         return []
     calls = message.calls
+    own = {str(call.get("id")) for call in calls}
     taken: set[str] = set()
     shown = []
     for number, call in enumerate(calls):
         name = str(call.get("id") or "")
         if not name or name in taken:
-            name = _spare_name(message.seq, number, {str(other.get("id")) for other in calls})
+            name = _spare_name(message.seq, number, own)
         taken.add(name)
         shown.append(_Call(name, _answer_name(call.get("id")), _shown(call, name)))
     return shown
@@ -128,6 +129,8 @@ def _shown(call: Chat, name: str) -> Chat:
 
 def _chat(message: Message, calls: Sequence[_Call], provider: str | None, shared: bool) -> Chat:
     content = message.original
+    if not isinstance(content, str | list | None):
+        content = encode(content)  # providers take words, or a list of parts
     chat = _extra(message) | {"role": message.role, "content": content}
     if message.role == "assistant":
         if calls:

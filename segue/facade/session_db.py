@@ -22,6 +22,7 @@ from segue.sessions import (
     finding,
     importing,
     listing,
+    marking,
     reading,
     recording,
     rewinding,
@@ -110,8 +111,11 @@ class SessionDB:
         return as_row(found) if found else None
 
     def set_session_archived(self, session_id: str, archived: bool) -> bool:
-        """Hide a session from lists, or show it again; False when there is no such session."""
-        return self._store.write(self._scope, lambda tx: tx.sessions.change(session_id, archived=int(archived)))
+        """Hide a conversation from lists, or show it again; False when there is no such session."""
+        if self.get_session(session_id) is None:
+            return False
+        self._store.write(self._scope, marking.archive_conversation, session_id, archived=archived)
+        return True
 
     def update_system_prompt(self, session_id: str, system_prompt: str) -> None:
         """Keep the system prompt that the session runs with."""

@@ -30,7 +30,7 @@ class SessionStore:
         has_active_processes_fn: Callable[[str], bool] | None = None,
     ) -> None:
         self._settings = config or app.settings()
-        self._store = app.open_store(db_path or (self._settings.database_path if config else None))
+        self._store = app.open_store(db_path, chosen=self._settings)
         self._is_busy = has_active_processes_fn or (lambda _key: False)
         freshness = timedelta(seconds=self._settings.agent.auto_continue_freshness)
         self._rules = opening.Rules(self._settings.key_rules, self._settings.reset_policies, freshness)

@@ -34,6 +34,8 @@ class Filter(NamedTuple):
     ended: bool | None = None
     pinned: bool | None = None
     min_messages: int = 0
+    beginning: str = ""
+    """Of the id or of the title."""
 
 
 class SourceCount(NamedTuple):
@@ -90,8 +92,8 @@ class Sessions(Protocol):
     def holder_of(self, principal: str, title: str) -> Listed | None:
         """Whose a principal's title is, in whatever room: a title is theirs once."""
 
-    def titles_of(self, principal: str, beginning: str) -> list[str]:
-        """A principal's titles that begin so, in whatever room."""
+    def titles_of(self, principal: str, beginning: str, limit: int) -> list[str]:
+        """A principal's titles that begin so, in whatever room, the longest and last first."""
 
     def open_in_lane(self, key: str, principal: str, audience: str) -> Session | None: ...
     def children(self, session_ids: Collection[str]) -> list[Link]: ...
@@ -126,7 +128,6 @@ class Messages(Protocol):
     def mark(self, session_id: str, first_seq: int, old: str, new: str) -> int:
         """Change the state of every message from `first_seq` on that is in state `old`."""
 
-    def delete(self, session_id: str) -> int: ...
     def count(self, session_id: str | None = None) -> int: ...
 
 

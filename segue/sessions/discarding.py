@@ -1,7 +1,7 @@
 """Sessions go into the trash, come back from it, and leave it for good."""
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import NamedTuple
 
 from segue.core.errors import Ambiguous, NotFound
@@ -47,8 +47,9 @@ def discard_conversation(tx: Transaction, session_id: str, now: float) -> list[T
 def purge_conversation(tx: Transaction, session_id: str) -> int:
     """Remove a conversation without a trace in the tables; the caller compacts the file afterwards."""
     if tx.sessions.find(session_id) is None:
-        return tx.trash.remove(find_trashed(tx, session_id))
-    parts = find_conversation(tx, session_id)
+        parts = [entry.session_id for entry in find_trashed(tx, session_id)]
+    else:
+        parts = find_conversation(tx, session_id)
     copies = [entry for entry in tx.trash.listed() if entry.session_id in parts or entry.conversation in parts]
     return tx.trash.remove(copies) + tx.sessions.delete(parts)
 
@@ -112,17 +113,18 @@ def find_prunable(tx: Transaction, before: float, sources: Collection[str] = ())
     ]
 
 
-def prune(
-    tx: Transaction, before: float, now: float, sources: Collection[str] = (), tell: Callable[[], object] | None = None
-) -> list[TrashEntry]:
+def prune(tx: Transaction, before: float, now: float, sources: Collection[str] = ()) -> list[TrashEntry]:
     """Move every prunable conversation into the trash."""
-    gone: list[TrashEntry] = []
-    for session in find_prunable(tx, before, sources):
-        if tx.sessions.find(session.id):  # it may have gone with a conversation of several ends
-            gone += discard_conversation(tx, session.id, now)
-        if tell:
-            tell()
-    return gone
+    found = find_prunable(tx, before, sources)
+    return [entry for session in found for entry in prune_conversation(tx, session.id, before, now)]
+
+
+def prune_conversation(tx: Transaction, session_id: str, before: float, now: float) -> list[TrashEntry]:
+    """Move one conversation into the trash, if it still is prunable and has not gone with another end of it."""
+    if tx.sessions.find(session_id) is None:
+        return []
+    parts = [get_session(tx, part) for part in find_conversation(tx, session_id)]
+    return discard_conversation(tx, session_id, now) if all(_is_over(part, before) for part in parts) else []
 
 
 def _is_over(session: Session, before: float) -> bool:

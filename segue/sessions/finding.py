@@ -67,6 +67,17 @@ def find_ancestors(tx: Transaction, session: Session) -> list[Session]:
     return found[::-1]
 
 
+def is_above(tx: Transaction, session_id: str, below: str) -> bool:
+    """Whether a session is another one or an ancestor of it, so that a link between them would close a circle."""
+    seen: set[str] = set()
+    current: str | None = below
+    while current is not None and current not in seen:
+        seen.add(current)
+        found = tx.sessions.find(current)
+        current = found.parent_session_id if found else None
+    return session_id in seen
+
+
 def find_conversation(tx: Transaction, session_id: str) -> list[str]:
     """Every part of a conversation from its beginning, and the subagents it started; what is deleted goes together."""
     ancestors = find_ancestors(tx, get_session(tx, session_id))

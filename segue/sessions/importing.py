@@ -9,7 +9,7 @@ from segue.core.sessions import Session, TitleSource
 from segue.ports.store import Transaction
 from segue.sessions.discarding import discard_session
 from segue.sessions.exporting import export_session
-from segue.sessions.finding import find_successor
+from segue.sessions.finding import find_successor, is_above
 from segue.sessions.titling import free_title
 
 _CAME_IN_ENDED = "import"
@@ -92,4 +92,7 @@ def _fitted(tx: Transaction, session: Session, now: float) -> tuple[Session, lis
     if session.is_open and (current := find_successor(tx, session)):
         notes.append(f"its lane goes on here in session {current.id}; it came in as ended")
         session = session._replace(ended_at=now, end_reason=_CAME_IN_ENDED)
+    if session.parent_session_id and is_above(tx, session.id, session.parent_session_id):
+        notes.append("its parent is one of its own descendants; the link was left out")
+        session = session._replace(parent_session_id=None)
     return session, notes

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from segue.core.errors import StoreBusy
 from segue.core.ids import LaneKey, SessionId
-from segue.core.keys import KeyRules, Place, build_key, place_of
+from segue.core.keys import Chat, KeyRules, Place, Task, build_key, place_of
 from segue.core.lifecycle import Decision, Lane, Phase, Reset, Start, decide
 from segue.core.moments import instant
-from segue.core.policy import ResetPolicies, ResetReason
+from segue.core.policy import NEVER, ResetPolicies, ResetPolicy, ResetReason
 from segue.core.scope import Scope, principal_of, scope_in
 from segue.core.sessions import Session, kind_of
 from segue.core.sources import SessionSource
@@ -49,7 +49,7 @@ def open_session(tx: Transaction, arrival: Arrival, rules: Rules) -> Opened:
     place = place_of(source, rules.keys, arrival.agent)
     scope = scope_in(place, principal_of(source, rules.keys))
     lane = _standing(tx, build_key(place), scope, now)
-    policy = rules.policies.choose(source.platform, source.chat_type, source.thread_id or "")
+    policy = policy_of(place, source, rules.policies)
     decision = decide(lane, policy, now, busy=arrival.busy, freshness=rules.freshness)
     if arrival.force_new and lane is not None and not isinstance(decision, Start):
         decision = Reset(ResetReason.ASKED)
@@ -63,6 +63,16 @@ def open_session(tx: Transaction, arrival: Arrival, rules: Rules) -> Opened:
     session = tx.sessions.find(lane.session_id or "")
     assert session is not None
     return Opened(lane, session, decision)
+
+
+def policy_of(place: Place, source: SessionSource, policies: ResetPolicies) -> ResetPolicy:
+    """The policy of a lane: what runs by itself never resets; a person's lane is direct, whatever its last message."""
+    match place:
+        case Chat(platform=platform, chat_type=chat_type, thread=thread):
+            return policies.choose(platform, chat_type, thread)
+        case Task():
+            return NEVER
+    return policies.choose(source.platform, "dm")
 
 
 def begin_session(
@@ -137,7 +147,9 @@ def _standing(tx: Transaction, key: LaneKey, scope: Scope, now: datetime) -> Lan
         return lane
     if lane.session_id:
         tx.sessions.change(lane.session_id, ended_at=now.timestamp(), end_reason="owner_changed")
-    return replace(lane, principal=scope.principal, audience=scope.room or "", session_id=None)
+    own = tx.sessions.open_in_lane(key, scope.principal, scope.room or "")
+    session_id = SessionId(own.id) if own else None
+    return replace(lane, principal=scope.principal, audience=scope.room or "", session_id=session_id)
 
 
 def _rebuilt(tx: Transaction, key: LaneKey, scope: Scope) -> Lane | None:

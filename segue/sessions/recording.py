@@ -1,6 +1,5 @@
 """What is said becomes rows, and the session's counters follow in the same transaction."""
 
-from math import isfinite
 from typing import NamedTuple
 
 from segue.core.errors import Invalid, SessionNotFound
@@ -10,6 +9,7 @@ from segue.ports.store import Transaction
 from segue.sessions.finding import get_session
 
 _MOST_TOKENS = 10**15
+_MOST_DOLLARS = 1e12
 
 
 class Appended(NamedTuple):
@@ -48,8 +48,8 @@ def keep_system_prompt(tx: Transaction, session_id: str, prompt: str) -> None:
 
 def add_usage(tx: Transaction, session_id: str, usage: Usage, billing: Billing, *, absolute: bool = False) -> None:
     """Count what model calls used; `absolute` sets the totals instead."""
-    if not all(isfinite(cost) for cost in (usage.estimated_cost_usd, usage.actual_cost_usd) if cost is not None):
-        raise Invalid("A cost must be a number.")
+    if not all(abs(cost or 0.0) <= _MOST_DOLLARS for cost in (usage.estimated_cost_usd, usage.actual_cost_usd)):
+        raise Invalid("A cost must be a number, and nothing costs that much.")
     if any(abs(number) > _MOST_TOKENS for number in usage.counters):
         raise Invalid("Nothing uses that many tokens.")
     if not tx.sessions.add_usage(session_id, usage, billing, absolute=absolute):

@@ -6,7 +6,7 @@ from segue.core.moments import is_moment
 from segue.core.sessions import COMPRESSION, Session, TitleSource, storable_session
 from segue.core.text import storable
 from segue.ports.store import Transaction
-from segue.sessions.finding import find_successor, find_tip, get_session
+from segue.sessions.finding import find_successor, find_tip, get_session, is_above
 from segue.sessions.titling import free_title
 
 
@@ -18,6 +18,8 @@ def create_session(tx: Transaction, session: Session) -> str:
         raise InvalidSession("A session needs a source, such as cli.")
     if not is_moment(session.started_at):
         raise InvalidSession(f"{session.started_at} is no moment: use Unix seconds.")
+    if session.id == session.spawned_by or is_above(tx, session.id, session.parent_session_id or ""):
+        raise InvalidSession(f"Session {session.id} cannot be its own ancestor.")
     session = _continued(tx, session)
     if not tx.scope.sees_all:
         session = session._replace(principal=tx.scope.principal, audience=tx.scope.room or "")
@@ -32,13 +34,20 @@ def insert_session(tx: Transaction, session: Session) -> None:
 
 
 def _continued(tx: Transaction, session: Session) -> Session:
-    """A child of another session carries its name on, numbered, and how the conversation began."""
+    """A child of another session belongs to whom that belongs to, in its lane, and carries its name on, numbered."""
     parent = tx.sessions.find(session.parent_session_id) if session.parent_session_id else None
     if parent is None:
         return session
     title = free_title(tx, parent.principal, parent.title) if parent.title else None
-    source = TitleSource.LINEAGE if title else None
-    return session._replace(first_line=parent.first_line, title=title, title_source=source)
+    is_lane_free = not parent.is_open and find_successor(tx, parent) is None
+    return session._replace(
+        first_line=parent.first_line,
+        title=title,
+        title_source=TitleSource.LINEAGE if title else None,
+        principal=parent.principal,
+        audience=parent.audience,
+        lane_key=parent.lane_key if is_lane_free else None,
+    )
 
 
 def end_session(tx: Transaction, session_id: str, reason: str, now: float) -> None:

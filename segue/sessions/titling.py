@@ -2,11 +2,11 @@
 
 from segue.core.errors import TitleTaken
 from segue.core.sessions import TitleSource, standing
-from segue.core.titles import LONGEST_TITLE, clean_title, next_title, split_title
+from segue.core.titles import clean_title, next_title, split_title
 from segue.ports.store import Transaction
 from segue.sessions.finding import find_ancestors, get_session
 
-_SHARED_BEGINNING = LONGEST_TITLE - 20  # a shortened base still begins like the long one
+_HIGHEST = 20  # the highest number is among the longest of the numbered titles
 
 
 def set_title(tx: Transaction, session_id: str, raw: str | None, source: TitleSource = TitleSource.USER) -> str | None:
@@ -29,4 +29,7 @@ def set_title(tx: Transaction, session_id: str, raw: str | None, source: TitleSo
 def free_title(tx: Transaction, principal: str, title: str) -> str:
     """The next `#N` of a title that nobody has yet."""
     base, _ = split_title(title)
-    return next_title(title, tx.sessions.titles_of(principal, base[:_SHARED_BEGINNING]))
+    taken = tx.sessions.titles_of(principal, f"{base} #", _HIGHEST)
+    while tx.sessions.holder_of(principal, candidate := next_title(title, taken)):
+        taken.append(candidate)
+    return candidate

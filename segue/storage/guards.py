@@ -5,6 +5,7 @@ a fork shares them; a network file system may not have them at all. Each has los
 """
 
 import os
+import re
 import stat
 import sys
 from collections import Counter
@@ -35,7 +36,11 @@ NETWORK_FILE_SYSTEMS = frozenset(
     | {"vboxsf", "virtiofs"}
     | {f"fuse.{name}" for name in ("cephfs", "glusterfs", "rclone", "s3fs", "sshfs")}
 )
+_OCTAL = re.compile(r"\\([0-7]{3})")  # how the kernel writes a space in a name
 _COMPANIONS = ("", "-wal", "-shm", "-journal")
+
+_NAMES_IN = {"open": 1, "sqlite3.connect": 1, "os.remove": 1, "os.rename": 2, "os.truncate": 1}
+"""The events that touch a file by its name, and how many names each has."""
 
 _guarded: dict[str, Counter[str]] = {}
 """Names of database files, each with how many stores of this process have such a file open, by folder."""
@@ -84,17 +89,15 @@ def allow_opening(path: Path) -> None:
 
 
 def _refuse_database_files(event: str, arguments: tuple[Any, ...]) -> None:
-    if event not in ("open", "sqlite3.connect"):
-        return
-    named = arguments[0]
-    if not isinstance(named, str | bytes | os.PathLike):
-        return
-    folder, _, name = os.fsdecode(named).rpartition("/")
-    if name in _guarded and _guarded[name][os.path.realpath(folder or ".")]:
-        raise StoreError(
-            f"{name} is open in this process: opening it by path would drop its locks."
-            " Read it through Segue, or with another process."
-        )
+    for named in arguments[: _NAMES_IN.get(event, 0)]:
+        if not isinstance(named, str | bytes | os.PathLike):
+            continue
+        folder, _, name = os.fsdecode(named).rpartition("/")
+        if name in _guarded and _guarded[name][os.path.realpath(folder or ".")]:
+            raise StoreError(
+                f"{name} is the database that is open here: to open, replace or remove it by path would drop its locks."
+                " Read it through Segue, or with another process."
+            )
 
 
 def make_private_folder(folder: Path) -> None:
@@ -118,6 +121,8 @@ def check_folder(folder: Path) -> None:
         raise HomeRefused(f"{folder} is a symbolic link; set SEGUE_HOME to the folder itself.")
     if not stat.S_ISDIR(found.st_mode):
         raise HomeRefused(f"{folder} is not a folder; set SEGUE_HOME to one.")
+    if found.st_mode & stat.S_ISVTX:
+        raise HomeRefused(f"{folder} is shared by everybody; set SEGUE_HOME to a folder of your own in it.")
     if hasattr(os, "getuid") and found.st_uid != os.getuid():
         raise HomeRefused(f"{folder} belongs to another user; set SEGUE_HOME to a folder of your own.")
 
@@ -145,7 +150,8 @@ def file_system_of(path: Path, mounts: str) -> str | None:
     best, found = "", None
     for line in mounts.splitlines():
         before, _, after = line.partition(" - ")
-        mount_point = before.split()[4].encode().decode("unicode_escape") if len(before.split()) > 4 else ""
+        fields = before.split()
+        mount_point = _OCTAL.sub(lambda m: chr(int(m[1], 8)), fields[4]) if len(fields) > 4 else ""
         below = str(path) == mount_point or str(path).startswith(mount_point.rstrip("/") + "/")
         if after and below and len(mount_point) >= len(best):
             best, found = mount_point, after.split()[0]

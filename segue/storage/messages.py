@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from segue.core.errors import SessionNotFound
 from segue.core.messages import Draft, Message, State
 from segue.core.scope import Scope
 from segue.ports.store import Messages
@@ -26,10 +27,12 @@ class SqlMessages(Messages):
         self._scope = scope
 
     def append(self, session_id: str, message: Draft) -> tuple[int, int]:
+        self._check(session_id)
         row = self._db.rows(_APPEND, message._asdict() | {"session_id": session_id})[0]
         return row[0], row[1]
 
     def insert(self, session_id: str, seq: int, state: str, message: Draft) -> int:
+        self._check(session_id)
         place = {"session_id": session_id, "seq": seq, "state": state}
         return int(self._db.rows(_INSERT, message._asdict() | place)[0][0])
 
@@ -70,20 +73,27 @@ class SqlMessages(Messages):
         return [row[0] for row in self._db.rows(sql, where.parameters | {"limit": ALL if limit is None else limit})]
 
     def mark(self, session_id: str, first_seq: int, old: str, new: str) -> int:
+        self._check(session_id)
         sql = """
             UPDATE messages SET state = :new
             WHERE session_id = :session_id AND seq >= :first_seq AND state = :old"""
         parameters = {"session_id": session_id, "first_seq": first_seq, "old": old, "new": new}
         return self._db.run(sql, parameters)
 
-    def delete(self, session_id: str) -> int:
-        return self._db.run("DELETE FROM messages WHERE session_id = :session_id", {"session_id": session_id})
-
     def count(self, session_id: str | None = None) -> int:
         where = self._readable() if session_id is None else self._in_session(session_id, every_state=False)
         if session_id is None:
             where.add("m.state = :live", live=State.LIVE)
         return int(self._db.rows(f"SELECT count(*) FROM messages m WHERE {where.sql}", where.parameters)[0][0])
+
+    def _check(self, session_id: str) -> None:
+        """Nobody writes into a session that they may not see."""
+        if self._scope.sees_all:
+            return
+        where = visible(self._scope)
+        where.add("id = :id", id=session_id)
+        if not self._db.rows(f"SELECT 1 FROM sessions WHERE {where.sql}", where.parameters):
+            raise SessionNotFound(session_id)
 
     def _messages(self, sql: str, parameters: dict[str, Any]) -> list[Message]:
         return [Message._make(row) for row in self._db.rows(sql, parameters)]

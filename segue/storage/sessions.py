@@ -3,13 +3,14 @@
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
+from segue.core.errors import StoreError
 from segue.core.lineage import Link
 from segue.core.messages import count_calls, first_line_of
 from segue.core.scope import Scope
 from segue.core.sessions import Listed, Session
 from segue.core.usage import Billing, Usage
 from segue.ports.store import Filter, Sessions, SourceCount
-from segue.storage.sql import ALL, LAST_CHARACTER, Condition, Executor, columns, placeholders, visible
+from segue.storage.sql import ALL, LAST_CHARACTER, Condition, Executor, batches, columns, placeholders, visible
 
 _ALL = columns(Session._fields)
 _LISTED = columns(Listed._fields, "s")
@@ -53,6 +54,8 @@ class SqlSessions(Sessions):
         return self._db.run(sql, parameters) > 0
 
     def recount(self, session_id: str) -> None:
+        if self.find(session_id) is None:
+            return
         live = "FROM messages WHERE session_id = :id AND state = 'live'"
         messages = self._db.rows(f"SELECT count(*) {live}", {"id": session_id})[0][0]
         calls = self._db.rows(f"SELECT tool_calls {live} AND tool_calls IS NOT NULL", {"id": session_id})
@@ -92,10 +95,11 @@ class SqlSessions(Sessions):
         rows = self._db.rows(f"SELECT {_LISTED} FROM sessions s WHERE {where.sql}", where.parameters)
         return Listed._make(rows[0]) if rows else None
 
-    def titles_of(self, principal: str, beginning: str) -> list[str]:
+    def titles_of(self, principal: str, beginning: str, limit: int) -> list[str]:
         where = self._whose(principal)
         where.add("title >= :beginning AND title < :end", beginning=beginning, end=beginning + LAST_CHARACTER)
-        return [row[0] for row in self._db.rows(f"SELECT title FROM sessions s WHERE {where.sql}", where.parameters)]
+        sql = f"SELECT title FROM sessions s WHERE {where.sql} ORDER BY length(title) DESC, title DESC LIMIT :limit"
+        return [row[0] for row in self._db.rows(sql, where.parameters | {"limit": limit})]
 
     def open_in_lane(self, key: str, principal: str, audience: str) -> Session | None:
         where = visible(self._scope)
@@ -153,8 +157,12 @@ class SqlSessions(Sessions):
             at, after = last.started_at, last.id
 
     def tags(self, session_ids: Collection[str]) -> dict[str, list[str]]:
-        if not session_ids:
-            return {}
+        found: dict[str, list[str]] = {}
+        for batch in batches(session_ids):
+            found |= self._tags(batch)
+        return found
+
+    def _tags(self, session_ids: Collection[str]) -> dict[str, list[str]]:
         seen = visible(self._scope, "s")
         where = Condition()
         where.add(f"EXISTS (SELECT 1 FROM sessions s WHERE s.id = t.session_id AND {seen.sql})", **seen.parameters)
@@ -183,7 +191,8 @@ class SqlSessions(Sessions):
 
     def _whose(self, principal: str) -> Condition:
         """What is a principal's own, whatever the room: only for one that this scope acts as."""
-        assert self._scope.sees_all or principal in (self._scope.principal, self._scope.room)
+        if not self._scope.sees_all and principal not in (self._scope.principal, self._scope.room):
+            raise StoreError("Nobody may look through somebody else's titles.")
         where = Condition()
         where.add("s.principal = :principal", principal=principal)
         return where
@@ -226,6 +235,12 @@ class SqlSessions(Sessions):
             where.add("s.pinned = :pinned", pinned=int(wanted.pinned))
         if wanted.min_messages:
             where.add("s.message_count >= :min_messages", min_messages=wanted.min_messages)
+        if wanted.beginning:
+            where.add(
+                "(s.id >= :beginning AND s.id < :end OR s.title >= :beginning AND s.title < :end)",
+                beginning=wanted.beginning,
+                end=wanted.beginning + LAST_CHARACTER,
+            )
         return where
 
 

@@ -60,6 +60,12 @@ def placeholders(names: Iterable[str]) -> str:
     return ", ".join(f":{name}" for name in names)
 
 
+def batches(values: Collection[str], size: int = 500) -> Iterator[list[str]]:
+    """A long list in pieces that a statement can hold."""
+    listed = list(values)
+    return (listed[at : at + size] for at in range(0, len(listed), size))
+
+
 ALL = 2**63 - 1
 """A limit that limits nothing."""
 

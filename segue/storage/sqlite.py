@@ -7,7 +7,7 @@ damage stops writing            a corrupt page ends this handle; reading what ca
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import apsw
 
 from segue.core.errors import (
     ForeignDatabase,
+    Invalid,
     SchemaTooNew,
     SchemaTooOld,
     StoreBusy,
@@ -39,6 +40,7 @@ IDLE_READERS = 8
 PATIENCE_WITH_READERS = 5.0
 
 _NOTHING: Parameters = {}
+_WHOSE = "SELECT (SELECT application_id FROM pragma_application_id), (SELECT count(*) FROM sqlite_schema)"
 
 
 class SqliteConnection(Executor):
@@ -94,12 +96,14 @@ class SqliteEngine(guards.Forkable):
         self.path = path.absolute()
         self._notices: list[str] = []
         self._is_immutable = False
-        self._unusable: StoreError | None = None
-        self._damage: StoreCorrupt | None = None
+        self._unusable: Callable[[], StoreError] | None = None
+        self._damage: str | None = None
         self._writing = threading.Lock()
         self._readers: list[SqliteConnection] = []
         self._pool = threading.Lock()
         self._writes = 0
+        if guards.is_on_network(self.path.parent):
+            self._notices.append(f"{self.path} is on a network file system: one process at a time, and slower.")
         self._writer: SqliteConnection | None = None
         if read_only:
             self._readers.append(self._open_reading())
@@ -113,7 +117,7 @@ class SqliteEngine(guards.Forkable):
         """A transaction that changes the database; raises `StoreBusy` when others hold it."""
         writer = self._usable_writer()
         if self._damage:
-            raise self._damage
+            raise StoreCorrupt(self._damage)
         if not self._writing.acquire(timeout=max(patience, 0)):
             raise StoreBusy(f"Another thread has been writing to {self.path} for too long.")
         try:
@@ -155,9 +159,12 @@ class SqliteEngine(guards.Forkable):
 
     def compact(self) -> None:
         """Rewrite the file without free pages, and empty the log, so that nothing deleted is left in any byte."""
+        patiently(self._rewrite)
+        patiently(self._empty_log, PATIENCE_WITH_READERS)
+
+    def _rewrite(self, _seconds_left: float) -> None:
         with self.alone() as connection:
             connection.run("VACUUM")
-        patiently(self._empty_log, PATIENCE_WITH_READERS)
 
     def _empty_log(self, _seconds_left: float) -> None:
         with self.alone() as connection:
@@ -169,15 +176,16 @@ class SqliteEngine(guards.Forkable):
             )
 
     def close(self) -> None:
-        if self._unusable is None:
-            self._unusable = StoreClosed()
-            for connection in self._connections():
-                connection.handle.close()
-            self._readers.clear()
-            guards.allow_opening(self.path)
+        with self._writing, self._pool:
+            if self._unusable is None:
+                self._unusable = StoreClosed
+                for connection in self._connections():
+                    connection.handle.close()
+                self._readers.clear()
+                guards.allow_opening(self.path)
 
     def abandon(self) -> list[object]:
-        self._unusable = StoreForked()
+        self._unusable = StoreForked
         return [connection.handle for connection in self._connections()]
 
     def _connections(self) -> list[SqliteConnection]:
@@ -191,7 +199,7 @@ class SqliteEngine(guards.Forkable):
 
     def _check(self) -> None:
         if self._unusable is not None:
-            raise self._unusable
+            raise self._unusable()
 
     def _give_back(self, reader: SqliteConnection) -> None:
         with self._pool:
@@ -207,7 +215,7 @@ class SqliteEngine(guards.Forkable):
         try:
             writer.handle.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         except apsw.CorruptError as error:
-            self._damage = StoreCorrupt(str(_translated(error, self.path)))
+            self._damage = str(_translated(error, self.path))
         except apsw.Error:
             return  # somebody else is at it, or the disk is full: the commit stands, and the next one will tell
 
@@ -219,8 +227,10 @@ class SqliteEngine(guards.Forkable):
         except apsw.Error as error:
             ours = _translated(error, self.path)
             if isinstance(ours, StoreCorrupt):
-                self._damage = ours
+                self._damage = str(ours)
             raise ours from error
+        except (UnicodeEncodeError, OverflowError) as error:
+            raise Invalid(f"A value cannot be stored: {error}.") from error
 
     # Opening
 
@@ -234,6 +244,10 @@ class SqliteEngine(guards.Forkable):
                 version = self._version(connection)
             except (apsw.CantOpenError, apsw.ReadOnlyError):
                 # A disk that allows no writing has no place for the shared memory of the log.
+                log = self.path.with_name(self.path.name + "-wal")
+                if log.exists() and log.stat().st_size:
+                    sentence = f"The latest messages of {self.path} are in its log, which cannot be read on this disk."
+                    raise StoreReadOnly(f"{sentence} Copy the folder to another one first.") from None
                 self._is_immutable = True
                 connection = SqliteConnection(self.path, writes=False, is_immutable=True)
                 version = self._version(connection)
@@ -264,8 +278,9 @@ class SqliteEngine(guards.Forkable):
 
     def _version(self, connection: SqliteConnection) -> int:
         """The schema version of our file, 0 for an empty one; anything else is refused."""
-        if connection.value("PRAGMA application_id") != APPLICATION_ID:
-            if connection.value("SELECT count(*) FROM sqlite_schema"):
+        owner, tables = connection.rows(_WHOSE)[0]
+        if owner != APPLICATION_ID:
+            if owner or tables:
                 raise ForeignDatabase(
                     f"{self.path} is another program's database; it was left alone."
                     " Choose another path, or another SEGUE_HOME."
@@ -281,23 +296,22 @@ class SqliteEngine(guards.Forkable):
         return version
 
     def _choose_journal(self, connection: SqliteConnection) -> None:
-        wanted = "delete" if guards.is_on_network(self.path) else "wal"
+        wanted = "delete" if self._notices else "wal"
         if connection.value("PRAGMA journal_mode") != wanted:
             connection.value(f"PRAGMA journal_mode={wanted}")
-        if wanted == "delete":
-            self._notices.append(f"{self.path} is on a network file system: one process at a time, and slower.")
 
     def _migrate(self, connection: SqliteConnection) -> None:
-        with connection.transaction("BEGIN IMMEDIATE"):
-            version = self._version(connection)  # another process may have been faster
-            if version == SCHEMA_VERSION:
-                return
-            declare(connection)
-            for step in range(version + 1, SCHEMA_VERSION + 1):
-                MIGRATIONS.get(step, _declared_only)(connection)
-            connection.run("DELETE FROM schema_version")
-            connection.run("INSERT INTO schema_version (version) VALUES (:version)", {"version": SCHEMA_VERSION})
-            connection.run(f"PRAGMA application_id={APPLICATION_ID}")
+        while (version := self._version(connection)) < SCHEMA_VERSION:
+            with connection.transaction("BEGIN IMMEDIATE"):
+                if self._version(connection) != version:
+                    continue  # another process was faster
+                declare(connection)
+                step = version + 1 if version else SCHEMA_VERSION  # a new file has nothing to be changed
+                if version:
+                    MIGRATIONS.get(step, _declared_only)(connection)
+                connection.run("DELETE FROM schema_version")
+                connection.run("INSERT INTO schema_version (version) VALUES (:version)", {"version": step})
+                connection.run(f"PRAGMA application_id={APPLICATION_ID}")
 
 
 def _declared_only(_: object) -> None:

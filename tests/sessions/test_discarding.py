@@ -18,6 +18,7 @@ from segue.sessions.discarding import (
     find_prunable,
     find_trashed,
     prune,
+    prune_conversation,
     purge_conversation,
     restore_conversation,
     trash_before,
@@ -431,9 +432,20 @@ def test_pruning_touches_only_what_one_sees(store: Store) -> None:
     assert ids(store) == {"mine"}
 
 
-def test_pruning_tells_how_it_goes(store: Store) -> None:
-    for name in "abc":
-        begin(store, name, ended_at=2.0)
-    told: list[None] = []
-    store.write(ME, lambda tx: prune(tx, 50.0, 100.0, tell=lambda: told.append(None)))
-    assert len(told) == 3
+def test_one_conversation_is_pruned_only_while_it_may_be(store: Store) -> None:
+    begin(store, "a", ended_at=2.0)
+    begin(store, "open")
+    assert [entry.session_id for entry in store.write(ME, prune_conversation, "a", 50.0, 100.0)] == ["a"]
+    for gone_or_open in ("a", "open"):
+        assert store.write(ME, prune_conversation, gone_or_open, 50.0, 100.0) == []
+    assert ids(store) == {"open"}
+
+
+def test_a_purge_from_the_trash_takes_every_copy(store: Store) -> None:
+    begin(store, "a")
+    data = store.read(ME, export_session, "a") | {"model": "changed"}
+    store.write(ME, import_session, from_mapping(data), on_conflict=OnConflict.REPLACE, now=50.0)
+    discard(store, "a", 60.0)
+    assert len(trash(store)) == 2
+    assert store.write(ME, purge_conversation, "a") == 2
+    assert trash(store) == []

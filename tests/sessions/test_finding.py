@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from segue.core.errors import Ambiguous, SegueError, SessionNotFound
+from segue.core.errors import Ambiguous, InvalidSession, SegueError, SessionNotFound
 from segue.core.messages import draft
+from segue.core.portable import from_mapping
 from segue.core.scope import OWNER_AT_CONSOLE, Audience, Principal, Scope
 from segue.core.sessions import Session
 from segue.ports.store import Store
@@ -21,6 +22,7 @@ from segue.sessions.finding import (
     get_id,
     get_session,
 )
+from segue.sessions.importing import OnConflict, import_session
 from segue.sessions.starting import create_session
 from segue.sessions.titling import set_title
 
@@ -234,10 +236,26 @@ def test_a_subagent_alone_is_a_conversation_too(store: Store) -> None:
 )
 def test_links_of_any_shape_come_to_an_end(store: Store, links: dict[str, str]) -> None:
     for child, parent in links.items():
-        begin(store, child, parent_session_id=parent)
+        session = Session(child, "cli", started_at=1.0, parent_session_id=parent)
+        store.write(ME, lambda tx, session=session: tx.sessions.insert(session))  # type: ignore[misc]
     assert sorted(store.read(ME, find_conversation, "a")) == sorted(links)
     assert store.read(ME, find_tip, "a") in links
     assert store.read(ME, lambda tx: len(find_ancestors(tx, get_session(tx, "a")))) == len(links) - 1
+
+
+def test_no_link_closes_a_circle(store: Store) -> None:
+    begin(store, "a", parent_session_id="b")
+    for session in (
+        Session("b", "cli", parent_session_id="a"),
+        Session("c", "cli", parent_session_id="c"),
+        Session("c", "cli", spawned_by="c"),
+    ):
+        with pytest.raises(InvalidSession):
+            store.write(ME, create_session, session)
+    looped = from_mapping({"id": "b", "source": "cli", "parent_session_id": "a"})
+    done = store.write(ME, import_session, looped, on_conflict=OnConflict.SKIP, now=1.0)
+    assert "link was left out" in done.notes[0]
+    assert store.read(ME, find_tip, "b") == "a"
 
 
 Find = Callable[..., object]

@@ -30,6 +30,21 @@ def test_opening_a_database_file_by_path_is_refused_while_its_store_is_open(
         (home / f"state.db{suffix}").read_bytes()
 
 
+def test_the_file_is_neither_replaced_nor_removed_while_its_store_is_open(db: SessionDB, home: Path) -> None:
+    (home / "other").write_text("not a database")
+    for harm in (lambda: (home / "other").replace(home / "state.db"), (home / "state.db").unlink):
+        with pytest.raises(StoreError, match="would drop its locks"):
+            harm()
+    assert db.session_count() == 0
+
+
+def test_a_folder_that_everybody_shares_is_no_home(home: Path) -> None:
+    home.mkdir()
+    home.chmod(0o1777)
+    with pytest.raises(HomeRefused, match="shared by everybody"):
+        SessionDB()
+
+
 def test_a_second_sqlite_in_the_same_process_is_refused(db: SessionDB, home: Path) -> None:
     with pytest.raises(StoreError, match="would drop its locks"):
         sqlite3.connect(home / "state.db")
@@ -163,6 +178,7 @@ MOUNTS = """\
 40 22 0:35 / /home/me/net\\040share rw - nfs4 server:/export rw
 41 22 0:36 / /home/me rw - btrfs /dev/sda1 rw
 42 22 0:37 / /mnt/win rw - 9p drvfs rw
+43 22 0:38 / /mnt/größe rw - nfs server:/e rw
 """
 
 
@@ -175,6 +191,7 @@ MOUNTS = """\
         ("/home/me/net share", "nfs4"),
         ("/home/melanie/state.db", "ext4"),
         ("/mnt/win/state.db", "9p"),
+        ("/mnt/größe/state.db", "nfs"),
     ],
 )
 def test_the_innermost_mount_names_the_file_system(path: str, kind: str) -> None:

@@ -1,0 +1,80 @@
+"""Archive, pin, tag and prune, as people type them."""
+
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from segue import SessionDB
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+DAY = 86400.0
+
+
+@pytest.fixture
+def shelf(home: Path) -> Path:
+    """An old ended conversation, an old pinned one, an old open one and a recent ended one."""
+    now = time.time()
+    with SessionDB() as db:
+        for name, days, ended in (("old", 100, True), ("kept", 100, True), ("open", 100, False), ("recent", 1, True)):
+            db.create_session(name, "cli", title=name.title(), started_at=now - days * DAY)
+            db.append_message(name, "user", f"hello from {name}", timestamp=now - days * DAY)
+            if ended:
+                db.end_session(name, "user_exit")
+    return home
+
+
+def names(run: Run, *arguments: str) -> set[str]:
+    return {line.split()[-1] for line in run("sessions", "list", *arguments).stdout.splitlines()[2:]}
+
+
+def test_what_is_archived_is_put_aside_and_comes_back(run: Run, shelf: Path) -> None:
+    assert run("sessions", "archive", "Old", "recent").stdout == "2 conversations archived: old, recent.\n"
+    assert names(run) == {"kept", "open"}
+    assert names(run, "--archived") == {"old", "recent"}
+    assert run("sessions", "unarchive", "old").returncode == 0
+    assert "old" in names(run)
+
+
+def test_one_unknown_name_marks_nothing(run: Run, shelf: Path) -> None:
+    result = run("sessions", "archive", "old", "nobody")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert names(run, "--archived") == set()
+
+
+def test_tags_find_a_conversation(run: Run, shelf: Path) -> None:
+    assert run("sessions", "tag", "Old", "work", "two words").stdout == "old has the tags two words, work.\n"
+    assert names(run, "--tag", "two words") == {"old"}
+    assert run("sessions", "untag", "old", "work", "two words").stdout == "old has no tags.\n"
+
+
+def test_prune_takes_what_is_ended_and_quiet_and_nothing_else(run: Run, shelf: Path) -> None:
+    run("sessions", "pin", "kept")
+    before = names(run)
+    preview = run("sessions", "prune", "--dry-run").stdout
+    assert "1 conversation" in preview
+    assert preview.splitlines()[3].split()[0] == "Old"
+    assert preview.endswith("Nothing was changed.\n")
+    assert names(run) == before
+    refused = run("sessions", "prune")
+    assert (refused.returncode, "--yes" in refused.stderr) == (1, True)
+    assert run("sessions", "prune", "--yes").stdout.endswith("1 session moved to the trash for 7 days.\n")
+    assert names(run) == before - {"old"}
+    assert "No ended conversation" in run("sessions", "prune", "--yes").stderr
+    run("sessions", "unpin", "kept")
+    assert run("sessions", "prune", "--source", "telegram", "--yes").stdout == ""
+    assert run("sessions", "prune", "--older-than", "0.5", "--yes").stdout.endswith(
+        "2 sessions moved to the trash for 7 days.\n"
+    )
+    assert names(run) == {"open"}
+
+
+@pytest.mark.parametrize("days", ["-1", "nan", "inf"])
+def test_an_age_that_is_none_is_refused(run: Run, shelf: Path, days: str) -> None:
+    result = run("sessions", "prune", f"--older-than={days}", "--yes")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert "--older-than" in result.stderr
