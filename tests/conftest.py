@@ -19,6 +19,17 @@ settings.load_profile("segue")
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Where nothing may be left out, a test that was skipped is a failure."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", []) if reporter else []
+    if reporter and skipped and os.environ.get("CI") == "true":
+        reporter.write_line(f"\n{len(skipped)} skipped, which CI=true does not allow:", red=True)
+        for report in skipped:
+            reporter.write_line(f"  {report.nodeid}: {report.longrepr[2] if report.longrepr else ''}")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A fresh home folder, not made yet."""

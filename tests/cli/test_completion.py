@@ -191,7 +191,7 @@ def full_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for name, title in TITLES.items():
             db.create_session(f"id-{name}", title=title)
         for name, title in {"1": "twin $(touch x)", "2": "twin ;touch x", "3": "twin 'x"}.items():
-            db.create_session(f"twin-{name}", title=title)
+            db.create_session(f"pair-{name}", title=title)
         db.create_session("evil\x1b]0;owned\x07id")
         db.create_session("gone-1", title="gone for now $(touch x)")
     subprocess.run(

@@ -94,13 +94,18 @@ def test_a_corrupt_page_stops_writing_and_says_what_to_do(home: Path) -> None:
         for number in range(200):
             db.create_session(f"s{number}", "cli")
             db.append_message(f"s{number}", "user", "x" * 500)
-    size = (home / "state.db").stat().st_size
+    whole = (home / "state.db").read_bytes()
+    start = len(whole) // 2 // 4096 * 4096
     with (home / "state.db").open("r+b") as file:
-        file.seek(size // 2 // 4096 * 4096)
+        file.seek(start)
         file.write(os.urandom(16 * 4096))
     with SessionDB() as db:
         with pytest.raises(StoreCorrupt, match="segue sessions export"):
             append_to_all(db)
+        (home / "whole").write_bytes(whole)
+        subprocess.run(
+            ["cp", str(home / "whole"), str(home / "state.db")], check=True
+        )  # from outside, as a person would
         with pytest.raises(StoreCorrupt, match="nothing more is written"):
             db.create_session("fresh", "cli")
 

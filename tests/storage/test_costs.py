@@ -66,10 +66,17 @@ def fill(tx: Transaction, sessions: int, messages: int) -> None:
         recording.append_message(tx, "s000001", draft("user", f"message {number}", 2000.0 + number))
 
 
-def store_with(home: Path, name: str, sessions: int, messages: int) -> SqlStore:
-    store = SqlStore(SqliteEngine(home / f"{name}.db"))
-    store.write(OWNER_AT_CONSOLE, fill, sessions, messages)
-    return store
+def make(path: Path, sessions: int, messages: int) -> Path:
+    with SqlStore(SqliteEngine(path)) as store:
+        store.write(OWNER_AT_CONSOLE, fill, sessions, messages)
+    return path
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A small store and a large one."""
+    folder = tmp_path_factory.mktemp("costs")
+    return make(folder / "small.db", 50, 50), make(folder / "large.db", 25_000, 10_000)
 
 
 WORK: dict[str, Callable[[SqlStore], object]] = {
@@ -85,19 +92,19 @@ WORK: dict[str, Callable[[SqlStore], object]] = {
 
 
 @pytest.mark.parametrize("name", WORK)
-def test_cost_does_not_grow_with_sessions_or_messages(name: str, home: Path, meter: Meter) -> None:
-    with store_with(home, "small", 50, 50) as small, store_with(home, "large", 25_000, 10_000) as large:
+def test_cost_does_not_grow_with_sessions_or_messages(name: str, files: tuple[Path, Path], meter: Meter) -> None:
+    with SqlStore(SqliteEngine(files[0])) as small, SqlStore(SqliteEngine(files[1])) as large:
         before = meter.cost(lambda: WORK[name](small))
         after = meter.cost(lambda: WORK[name](large))
     assert before > 0
     assert after <= before * 1.1 + 20
 
 
-def test_listing_reads_no_message_and_sorts_nothing(home: Path, meter: Meter) -> None:
-    with store_with(home, "listed", 100, 0) as store:
+def test_listing_reads_no_message_and_sorts_nothing(files: tuple[Path, Path], meter: Meter) -> None:
+    with SqlStore(SqliteEngine(files[1])) as store:
         for scope in (OWNER_AT_CONSOLE, ALICE):
             assert len(store.read(scope, listing.list_rows, INTERACTIVE)) == 20
-    plain = apsw.Connection(str(home / "listed.db"))
+    plain = apsw.Connection(str(files[1]))
     selects = {sql for sql in meter.statements if "FROM sessions s WHERE" in sql and "LIMIT" in sql}
     assert len(selects) == 2
     for sql in selects:
