@@ -1,7 +1,7 @@
 r"""`segue completion`, and what TAB offers where a command takes an id or a title.
 
-Stored text is never shell code: each shell gets a candidate as data. zsh and fish quote what they insert; bash inserts
-what it is given, so that the quoting for bash is done here. What a terminal must not be shown is not offered, and
+Stored text is never shell code: each shell gets a candidate as data. fish quotes what it inserts; bash and zsh insert
+what they are given, so that the quoting for them is done here. What a terminal must not be shown is not offered, and
 neither is what a command would take for an option. A home that is missing or broken offers nothing and stays as it is.
 """
 
@@ -47,18 +47,19 @@ _ZSH = r"""#compdef %(prog_name)s
 %(complete_func)s() {
     local answer kind value help
     local -a values shown
-    answer=$(env %(complete_var)s=zsh_complete %(prog_name)s "${(@Q)words[1,CURRENT-1]}" "${(Q)IPREFIX}${(Q)PREFIX}" \
-        2>/dev/null </dev/null)
+    [[ -z $compstate[quote] || $compstate[quote] == [\'\"] ]] || return 1
+    answer=$(env %(complete_var)s=zsh_complete %(prog_name)s "$compstate[quote]" \
+        "${(@Q)words[1,CURRENT-1]}" "${(Q)IPREFIX}${(Q)PREFIX}" 2>/dev/null </dev/null)
     while IFS=$'\t' read -r kind value help; do
         case $kind in
-            plain) values+=("$value"); shown+=("$value${help:+  -- $help}") ;;
+            plain) values+=("$value"); shown+=("${(Q)value}${help:+  -- $help}") ;;
             file) _files ;;
             dir) _files -/ ;;
         esac
     done <<< "$answer"
     if (( $#values )); then
         IPREFIX=
-        compadd -U -l -V segue -d shown -a values
+        compadd -Q -U -l -V segue -d shown -a values
     fi
 }
 if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
@@ -181,8 +182,17 @@ class _Completion(ShellComplete):
 
 
 class _Zsh(_Completion):
+    """zsh hands over the open quote first. It would quote by itself, but then insert half a quotation that fits all."""
+
     name = "zsh"
     source_template = _ZSH
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        words, incomplete = super().get_completion_args()
+        return words[1:], incomplete
+
+    def quoted(self, values: list[str]) -> list[str]:
+        return quoted_for_line(values, sys.argv[1])
 
 
 class _Fish(_Completion):
@@ -209,7 +219,7 @@ class _Bash(_Completion):
         if not line.endswith(replaced):
             return [""] * len(values)
         kept = split_typed(line.removesuffix(replaced)).words[-1]
-        return quoted_for_bash([value.removeprefix(kept) for value in values], split_typed(line).quote)
+        return quoted_for_line([value.removeprefix(kept) for value in values], split_typed(line).quote)
 
 
 class Typed(NamedTuple):
@@ -241,10 +251,10 @@ def split_typed(line: str) -> Typed:
     return Typed(words, quote)
 
 
-def quoted_for_bash(values: list[str], quote: str = "") -> list[str]:
-    """Each value so that bash reads it as it is where it stands, outside quotes or inside open ones.
+def quoted_for_line(values: list[str], quote: str = "") -> list[str]:
+    """Each value so that bash and zsh read it as it is where it stands, outside quotes or inside open ones.
 
-    bash inserts what the values have in common. That must not end between a backslash and what it quotes, so where
+    They insert what the values have in common. That must not end between a backslash and what it quotes, so where
     every value goes on with a backslash, one goes on in another way.
     """
     quoted = [[_quoted(character, quote) for character in value] for value in values]
