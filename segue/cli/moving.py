@@ -19,6 +19,7 @@ from segue.cli.removing import DRY_RUN
 from segue.cli.sessions import AS_JSON
 from segue.core.errors import Invalid
 from segue.core.portable import from_json
+from segue.core.redaction import redact_values
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.text import count
 from segue.ports.store import Filter, Store, Transaction
@@ -41,7 +42,8 @@ _EVERY = Filter(archived=None, tips_only=False)
     shell_complete=complete_session,
     help="Only this conversation (may be repeated).",
 )
-def export(file: Path, source: tuple[str, ...], session_id: tuple[str, ...]) -> None:
+@click.option("--redact", is_flag=True, help="Replace what looks like a key, token or password.")
+def export(file: Path, source: tuple[str, ...], session_id: tuple[str, ...], redact: bool) -> None:
     """Write conversations to FILE as JSON lines, one session a line; "-" is stdout."""
     if source and session_id:
         raise Invalid("--source and --session-id do not go together: a session is named or a platform is.")
@@ -50,7 +52,8 @@ def export(file: Path, source: tuple[str, ...], session_id: tuple[str, ...]) -> 
         ids = list(dict.fromkeys(named))
         length = len(ids) or store.read(OWNER_AT_CONSOLE, listing.count_sessions, _EVERY._replace(sources=source))
         with _opened(file) as target, progress("Exporting", length) as advance:
-            written = store.read(OWNER_AT_CONSOLE, exporting.export_lines, _writer(target), source, ids, advance)
+            work = partial(exporting.export_lines, mask=redact_values if redact else None)
+            written = store.read(OWNER_AT_CONSOLE, work, _writer(target), source, ids, advance)
     if str(file) != "-":
         note(f"{count(written, 'session')} written to {file}.")
 

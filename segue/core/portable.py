@@ -6,7 +6,7 @@ left out too. Reading an object back checks every field, so that nothing malform
 
 import json
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
 from math import isfinite
 from typing import Any, NamedTuple, get_args, get_type_hints
@@ -23,6 +23,8 @@ FORMAT = "segue_session"
 FORMAT_VERSION = 1
 _LARGEST_INTEGER = 2**63 - 1
 _LARGEST_SEQ = 2**53
+_WORDS = ("title", "first_line", "system_prompt", "model_config", "cwd")
+"""The columns of a session that hold what somebody wrote."""
 _DATABASE_ONLY = frozenset({"id", "session_id", "active", "compacted"})
 _NOT_CARRIED = ("id", "session_id", "content", "content_json")
 _TYPES = get_type_hints(Session)
@@ -61,12 +63,21 @@ def dumps(value: Any) -> str:
     return escaped(json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False))
 
 
-def pieces(session: Session, tags: list[str], messages: Iterator[Message]) -> Iterator[str]:
-    """A session's line in an export, a piece at a time, so that no session need fit in memory twice."""
-    yield dumps(session_to_json(session, tags))[:-1] + ',"messages":['
+def pieces(
+    session: Session, tags: list[str], messages: Iterator[Message], mask: Callable[[Any], Any] | None = None
+) -> Iterator[str]:
+    """A session's line in an export, a piece at a time, so that no session need fit in memory twice.
+
+    A `mask` is shown everything that somebody wrote, and gives back what may be seen of it.
+    """
+    heading = session_to_json(session, tags)
+    if mask:
+        heading |= {name: mask(heading[name]) for name in _WORDS}
+    yield dumps(heading)[:-1] + ',"messages":['
     separator = ""
     for message in messages:
-        yield separator + dumps(message_to_json(message))
+        said = message_to_json(message)
+        yield separator + dumps(mask(said) if mask else said)
         separator = ","
     yield "]}"
 

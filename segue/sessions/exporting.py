@@ -25,12 +25,14 @@ def export_lines(
     sources: Collection[str] = (),
     ids: Collection[str] = (),
     advance: Callable[[int], object] = bool,
+    *,
+    mask: Callable[[Any], Any] | None = None,
 ) -> int:
     """Write sessions as JSON lines, oldest first, piece by piece; how many there were."""
     count = 0
     sessions = (get_session(tx, one) for one in ids) if ids else tx.sessions.in_order(sources)
     for session in sessions:
-        for piece in pieces(session, _tags(tx, session), _messages(tx, session.id)):
+        for piece in pieces(session, _tags(tx, session), _messages(tx, session.id), mask):
             write(piece)
         write("\n")
         advance(1)

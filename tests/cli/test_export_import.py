@@ -450,3 +450,19 @@ def test_bytes_that_are_no_text_are_left_out(run: Run, tmp_path: Path) -> None:
     result = run("sessions", "import", str(file))
     assert (result.returncode, result.stdout) == (1, "1 added, 2 left out.\n")
     assert [sentence[:7] for sentence in result.stderr.splitlines()] == ["Line 1 ", "Line 2 "]
+
+
+def test_a_redacted_export_holds_no_secret_and_comes_back_as_sessions(run: Run, home: Path, tmp_path: Path) -> None:
+    key = "sk-" + "proj-" + "Ab3" * 16
+    call = {"id": "c", "function": {"name": "login", "arguments": json.dumps({"password": "hunter" + "2!x"})}}
+    with SessionDB() as db:
+        db.create_session("a", title=f"about {key}", system_prompt=f"use {key}")
+        db.append_message("a", "user", f"my key is {key}, please keep it")
+        db.append_message("a", "assistant", [{"type": "text", "text": key}], tool_calls=[call])
+        db.append_message("a", "tool", {"api_key": "Zx9" + "Qw7" * 8}, tool_call_id="c")
+    target = tmp_path / "safe.jsonl"
+    assert run("sessions", "export", str(target), "--redact").returncode == 0
+    text = target.read_text()
+    assert [secret for secret in (key, "hunter2!x", "Zx9Qw7") if secret in text] == []
+    assert "please keep it" in text
+    assert run("sessions", "import", str(target), "--on-conflict", "copy").stdout == "1 copied.\n"

@@ -1,0 +1,541 @@
+"""Secrets do not survive redaction, and everything else does.
+
+No key is written out here: each is put together at run time from a prefix and drawn characters.
+"""
+
+import json
+import random
+import string
+import time
+import uuid
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from segue.core.redaction import count_secrets, find_secrets, redact
+
+LETTERS = string.ascii_letters + string.digits
+URL_SAFE = LETTERS + "_-"
+BASE64 = LETTERS + "+/"
+HEX = "0123456789abcdef"
+CAPITALS = string.ascii_uppercase + string.digits
+
+
+def drawn(seed: object, alphabet: str, length: int) -> str:
+    """Characters drawn by lot, the first three of three classes where the alphabet has them."""
+    dice = random.Random(str(seed))
+    first = [next((char for char in alphabet if char in among), alphabet[0]) for among in ("Q", "x", "7")]
+    return "".join(first + dice.choices(alphabet, k=length - 4) + [alphabet[5]])
+
+
+class Shape(NamedTuple):
+    """A secret with what must stand around it to be known as one."""
+
+    name: str
+    secret: str
+    before: str = ""
+    after: str = ""
+
+
+def key(name: str, prefix: str, alphabet: str, length: int) -> Shape:
+    return Shape(name, prefix + drawn(name + prefix, alphabet, length))
+
+
+def keys(name: str, prefixes: str, alphabet: str, length: int) -> list[Shape]:
+    return [key(f"{name} {prefix}", prefix, alphabet, length) for prefix in prefixes.split()]
+
+
+def valued(name: str, before: str, alphabet: str, length: int, after: str = "") -> Shape:
+    return Shape(name, drawn(name, alphabet, length), before, after)
+
+
+def dotted(name: str, *parts: str) -> Shape:
+    return Shape(name, ".".join(parts))
+
+
+AN_UUID = str(uuid.UUID(int=random.Random("uuid").getrandbits(128), version=4))
+
+SHAPES = [
+    key("Anthropic", "sk-" + "ant-api03-", URL_SAFE, 95),
+    *keys("OpenAI", "sk- sk-proj- sk-svcacct-", URL_SAFE, 48),
+    *keys("GitHub", "ghp_ gho_ ghu_ ghs_ ghr_", LETTERS, 36),
+    key("GitHub fine-grained", "github_" + "pat_", LETTERS + "_", 82),
+    key("GitLab", "glpat-", URL_SAFE, 20),
+    *keys("Slack", "xoxa- xoxb- xoxp- xoxr- xoxs- xapp-1-", LETTERS, 48),
+    valued("Slack webhook", "https://hooks.slack.com/services/", LETTERS, 44),
+    valued("Discord webhook", "https://discord.com/api/webhooks/123456789012345678/", URL_SAFE, 68),
+    dotted("Discord bot", "M" + drawn("d1", LETTERS, 23), drawn("d2", LETTERS, 6), drawn("d3", URL_SAFE, 38)),
+    Shape("Telegram bot", "123456789:" + "AA" + drawn("t", URL_SAFE, 33)),
+    Shape(
+        "Telegram bot in a URL",
+        "987654321:" + "AA" + drawn("u", URL_SAFE, 33),
+        "https://api.telegram.org/bot",
+        "/getMe",
+    ),
+    *keys("AWS id", "AKIA ASIA", CAPITALS, 16),
+    valued("AWS secret", "aws_secret_access_key = ", BASE64, 40),
+    valued("AWS secret in the environment", "AWS_SECRET_ACCESS_KEY=", BASE64, 40),
+    key("Google", "AIza", URL_SAFE, 35),
+    key("Google client", "GOCSPX-", URL_SAFE, 28),
+    valued(
+        "Azure storage", "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=", BASE64, 86, ";EndpointSuffix=b"
+    ),
+    *keys("Stripe", "sk_live_ rk_live_ whsec_", LETTERS, 24),
+    *keys("Twilio", "SK AC", HEX, 32),
+    valued("Twilio auth token", "TWILIO_AUTH_TOKEN=", HEX, 32),
+    dotted("SendGrid", "SG", drawn("s1", URL_SAFE, 22), drawn("s2", URL_SAFE, 43)),
+    key("Mailgun", "key-", HEX, 32),
+    key("npm", "npm_", LETTERS, 36),
+    key("PyPI", "pypi-", URL_SAFE, 150),
+    key("Docker", "dckr_" + "pat_", URL_SAFE, 27),
+    key("Hugging Face", "hf_", string.ascii_letters, 34),
+    key("Replicate", "r8_", LETTERS, 37),
+    key("Groq", "gsk_", LETTERS, 52),
+    key("DigitalOcean", "dop_v1_", HEX, 64),
+    *keys("Shopify", "shpat_ shpss_", HEX, 32),
+    key("Square", "sq0atp-", URL_SAFE, 22),
+    key("Square access", "EAAA", URL_SAFE, 60),
+    Shape("Heroku", AN_UUID, "HEROKU_API_KEY="),
+    Shape("Cloudflare origin", "v1.0-" + drawn("c1", HEX, 24) + "-" + drawn("c2", HEX, 146)),
+    valued("Cloudflare token", "CLOUDFLARE_API_TOKEN=", URL_SAFE, 40),
+    key("Databricks", "dapi", HEX, 32),
+    key("Vault", "hvs.", URL_SAFE, 90),
+    key("Linear", "lin_" + "api_", LETTERS, 40),
+    *keys("Notion", "secret_ ntn_", LETTERS, 43),
+    key("Figma", "figd_", URL_SAFE, 40),
+    key("Atlassian", "ATATT3x", URL_SAFE, 180),
+    dotted("JWT", "eyJ" + drawn("j1", LETTERS, 33), "eyJ" + drawn("j2", URL_SAFE, 80), drawn("j3", URL_SAFE, 43)),
+    valued("Bearer header", "Authorization: Bearer ", URL_SAFE, 32),
+    valued("Basic header", "Authorization: Basic ", BASE64, 24),
+    valued("Bearer alone", "Bearer ", LETTERS, 32),
+    valued("Postgres", "postgres://app:", LETTERS, 12, "@db.internal:5432/main"),
+    valued("MongoDB", "mongodb+srv://app:", LETTERS, 12, "@cluster.example.net/main"),
+    valued("Redis", "redis://:", LETTERS, 12, "@cache:6379/0"),
+    valued("URL with a password", "https://alice:", LETTERS, 12, "@example.org/path"),
+    *(
+        valued(f"URL {name}", f"https://example.org/a?b=1&{name}=", LETTERS, 24, "&c=2")
+        for name in ("token", "key", "secret")
+    ),
+    valued("URL signature", "https://example.org/a?X-Amz-Signature=", HEX, 64),
+    valued("password in the environment", "PASSWORD=", LETTERS, 9),
+    valued("password in YAML", "db_password: ", LETTERS, 9),
+    valued("API key in YAML", "api_key: ", LETTERS, 16),
+    valued("client secret", "client_secret=", LETTERS, 16),
+    valued("ADO.NET", "Server=db;User Id=sa;Password=", LETTERS, 10, ";Database=main"),
+    valued("flag", "login --password ", LETTERS, 10),
+    valued("flag with equals", "login --api-key=", LETTERS, 20),
+    valued("XML", "<password>", LETTERS, 10, "</password>"),
+    valued("Passwort", "Passwort: ", LETTERS, 10),
+    valued("пароль", "пароль: ", LETTERS, 10),
+    valued("密码", "密码：", LETTERS, 10),
+    valued("disorder in an assignment", "DEPLOY_CFG=", LETTERS, 32),
+    valued("disorder after a word", "the key is ", LETTERS, 32),
+]
+
+
+def in_user_text(shape: Shape) -> str:
+    return f"Hello, please take {shape.before}{shape.secret}{shape.after} and deploy, thanks"
+
+
+def in_json(shape: Shape) -> str:
+    return json.dumps(
+        {"role": "user", "content": f"Hello {shape.before}{shape.secret}{shape.after}", "tail": "thanks"},
+        ensure_ascii=False,
+    )
+
+
+def in_json_in_json(shape: Shape) -> str:
+    return json.dumps({"arguments": in_json(shape)}, ensure_ascii=False)
+
+
+def in_a_shell_line(shape: Shape) -> str:
+    return f"Hello=1 run --with '{shape.before}{shape.secret}{shape.after}' && echo thanks"
+
+
+def in_many_lines(shape: Shape) -> str:
+    return f"Hello\n\n  {shape.before}{shape.secret}{shape.after}\nthe next line\r\nthanks\n"
+
+
+def in_lines_made_one(shape: Shape) -> str:
+    return json.dumps(in_many_lines(shape), ensure_ascii=False)
+
+
+SETTINGS = [in_user_text, in_json, in_json_in_json, in_a_shell_line, in_many_lines, in_lines_made_one]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_no_shape_of_secret_survives_and_the_words_around_it_do(setting: Callable[[Shape], str], shape: Shape) -> None:
+    text = setting(shape)
+    clean = redact(text)
+    head, _, tail = text.partition(shape.secret)
+    assert clean.startswith(head[: len(head) - len(shape.before)])
+    assert clean.endswith(tail[len(shape.after) :])
+    kept = clean[len(head) - len(shape.before) : len(clean) - len(tail) + len(shape.after)]
+    assert not any(shape.secret[at : at + 6] in kept for at in range(4, len(shape.secret) - 5))
+    assert count_secrets(text) == 1
+    assert count_secrets(clean) == 0
+    assert redact(clean) == clean
+
+
+def block(label: str, *, lines: int = 12, newline: str = "\n") -> tuple[str, list[str]]:
+    body = [drawn(f"{label}{line}", BASE64, 64) for line in range(lines)] + [drawn(label, BASE64, 22) + "=="]
+    edge = "-" * 5
+    return newline.join([f"{edge}BEGIN {label}{edge}", *body, f"{edge}END {label}{edge}"]), body
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\\n", "\\\\n"])
+@pytest.mark.parametrize(
+    "label",
+    [
+        "PRIVATE KEY",
+        "RSA PRIVATE KEY",
+        "EC PRIVATE KEY",
+        "OPENSSH PRIVATE KEY",
+        "ENCRYPTED PRIVATE KEY",
+        "PGP PRIVATE KEY BLOCK",
+    ],
+)
+def test_a_private_key_goes_whole_or_cut_at_either_end(label: str, newline: str) -> None:
+    whole, body = block(label, newline=newline)
+    without_end = newline.join(whole.split(newline)[:-3])
+    for text in (whole, without_end):
+        clean = redact(f"before it\n{text}\nafter it")
+        assert clean.startswith("before it\n[redacted: ")
+        assert clean.endswith("]\nafter it")
+        assert clean.count("\n") == 2
+    if newline != "\\\\n":
+        without_begin = newline.join(whole.split(newline)[3:])
+        assert not any(line in redact(f"before it\n{without_begin}\nafter it") for line in body)
+
+
+def test_a_public_key_or_certificate_is_no_secret() -> None:
+    for label in ("PUBLIC KEY", "CERTIFICATE", "PGP PUBLIC KEY BLOCK"):
+        text = f"before\n{block(label)[0]}\nafter"
+        assert redact(text) == text
+
+
+def test_of_a_service_account_only_the_key_goes() -> None:
+    account = {"type": "service_account", "private_key": block("PRIVATE KEY")[0] + "\n", "client_email": "a@b.example"}
+    clean = json.loads(redact(json.dumps(account)))
+    assert clean == account | {"private_key": "[redacted: service account key]"}
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("PASSWORD={}", "PASSWORD=[redacted: password]"),
+        ('"password": "{} and more"', '"password": "[redacted: password]"'),
+        ("'password' => '{}'", "'password' => '[redacted: password]'"),
+        ('config["password"] = "{}"', 'config["password"] = "[redacted: password]"'),
+        ('password: str = "{}"', 'password: str = "[redacted: password]"'),
+        ('PASSWORD="{}\\"more"', 'PASSWORD="[redacted: password]"'),
+        ("(password: {})", "(password: [redacted: password])"),
+        ("Use password={}, then go.", "Use password=[redacted: password], then go."),
+        ("a=1&password={}&b=2", "a=1&password=[redacted: URL parameter]&b=2"),
+        ("**Password:** {}", "**Password:** [redacted: password]"),
+        ("password: swordfish\nuser: alice", "password: [redacted: password]\nuser: alice"),
+        ("postgres://app:{}@db/x", "postgres://app:[redacted: connection password]@db/x"),
+        ("postgres://app:{}@9@db/x", "postgres://app:[redacted: connection password]@db/x"),
+        ("ftp://bob:{}@host", "ftp://bob:[redacted: URL password]@host"),
+        ("api_key = '{}'", "api_key = '[redacted: secret]'"),
+        ("password=[redacted: password]{}", "password=[redacted: password]"),
+        ("[redacted: GitHub token]: {}", "[redacted: GitHub token]: {}"),
+    ],
+)
+def test_a_value_goes_and_its_frame_stays(text: str, clean: str) -> None:
+    value = "hun" + "ter2"
+    assert redact(text.replace("{}", value)) == clean.replace("{}", value)
+
+
+PLACEHOLDERS = (
+    *(
+        "",
+        "***",
+        "xxxx",
+        "...",
+        "<password>",
+        "<your key here>",
+        "${SECRET}",
+        "$SECRET",
+        "$(pass show x)",
+        "{{ secret }}",
+    ),
+    *("changeme", "change-me", "CHANGE_ME", "your-api-key", "YOUR_TOKEN", "example", "null", "None", "true", "false"),
+    *("os.environ", "process.env.TOKEN", "[REDACTED]", "[redacted: password]", "%PASSWORD%", "todo", "placeholder"),
+)
+
+
+@pytest.mark.parametrize("value", PLACEHOLDERS)
+@pytest.mark.parametrize("frame", ["PASSWORD={}", '"password": "{}"', "api_key: {}", "token = '{}'", "--token {}"])
+def test_a_placeholder_is_no_secret(frame: str, value: str) -> None:
+    text = frame.replace("{}", value)
+    assert redact(text) == text
+
+
+CODE = """\
+def login(user: str, password: str, token: str | None = None) -> Session:
+    token = get_token(user)
+    password = request.form["password"]
+    api_key = os.environ["API_KEY"]
+    api_key=os.getenv("API_KEY", default)
+    return connect(user=user, password=password, token=token)
+    self.token = token
+    client = Client(api_key=settings.api_key, secret=secret)
+    if token == "+": tokens.append(token)
+    max_tokens = 4096
+    tokens: 15234, token_count=12, total_token: 90210
+    token = self.tokens[0]
+    next_token: Token = lexer.next()
+const password: string = props.password;
+interface Login { password: string; token?: string }
+let token = await fetchToken();
+password = user_input
+match token::Kind { token => 1 }
+export PWD=/home/alice/project
+<label for="password">Password:</label><input type="password" name="password">
+PASSWORD_FILE=/run/secrets/db
+- uses: actions/checkout@v4
+    token: ${{ secrets.GITHUB_TOKEN }}
+.sk-fading-circle-with-a-long-name { color: #a1b2c3 }
+from sklearn import tree  # task-management-for-everybody-2025
+class VeryLongNameOfAFactory2Bean(BaseFactoryOfBeans): pass
+DATABASE_URL=postgres://localhost:5432/main
+handler = HttpRequestHandlerFactory2ForTests
+"integrity": "sha512-{b64}=="
+![logo](data:image/png;base64,{b64})
+<img src="data:image/png;base64,{b64}">
+"""
+PROSE = """\
+The secret: nobody knows what the key to the city is.
+A token: the smallest unit that a model reads.
+Password: see the vault, not this page.
+I forgot my password again, and the reset token is late.
+Basic understanding of bearer authentication is required.
+Das Passwort steht im Tresor, der Schlüssel liegt unter der Matte.
+Le mot de passe est dans le coffre, la clé est sous le tapis.
+La contraseña: está en la caja fuerte de siempre.
+Пароль хранится в сейфе, а ключ под ковриком.
+密码保存在保险箱里，钥匙在门口。
+パスワードは金庫にあります。
+secret santa: everybody brings a present
+The API key is rotated every 90 days by the operations team.
+Use --password to be asked for it, or --token TOKEN to give one.
+"""
+WORDS = ("session", "lane", "turn", "café", "Straße", "мир", "会話", "夜", "the", "key", "token", "secret", "password")
+
+
+def clean_lines(seed: int, count: int) -> list[str]:
+    dice = random.Random(seed)
+
+    def some(alphabet: str, length: int) -> str:
+        return "".join(dice.choices(alphabet, k=length))
+
+    def words(count: int) -> str:
+        return " ".join(dice.choices(WORDS, k=count))
+
+    def day() -> str:
+        return f"20{dice.randint(10, 39)}-{dice.randint(1, 12):02}-{dice.randint(1, 28):02}"
+
+    def id_of_ours() -> str:
+        return f"{day().replace('-', '')}_{dice.randint(0, 235959):06}_{some(HEX, 8)}"
+
+    kinds: list[Callable[[], str]] = [
+        lambda: words(dice.randint(3, 14)).capitalize() + ".",
+        lambda: dice.choice(PROSE.splitlines()),
+        lambda: dice.choice(CODE.splitlines()).replace("{b64}", some(BASE64, 86)),
+        lambda: (
+            f"{day()}T10:{dice.randint(10, 59)}:07.123Z INFO worker={dice.randint(1, 9)} request_id={some(HEX, 32)}"
+        ),
+        lambda: f"commit {some(HEX, 40)} ({words(1)})",
+        lambda: f"sha256: {some(HEX, 64)}  /usr/lib/python3.{dice.randint(8, 14)}/site-packages/Module7.py",
+        lambda: f"session {id_of_ours()} continues {id_of_ours()}",
+        lambda: f"session_id={id_of_ours()}, trace: {uuid.UUID(int=dice.getrandbits(128), version=4)}",
+        lambda: f"the token count of {uuid.UUID(int=dice.getrandbits(128))} is {dice.randint(1, 99999)}",
+        lambda: f"path=/Users/Alice/Documents/Project{dice.randint(1, 99)}/src/main/java/org/Example/HelloWorld.java",
+        lambda: f"C:\\Users\\Bob\\AppData\\Local\\Temp\\{some(HEX, 8)}.tmp",
+        lambda: f"https://example.org/{words(1)}/{dice.randint(1, 999)}?page=2&sort=name&q={some(HEX, 6)}#top",
+        lambda: f"http://localhost:{dice.randint(1024, 65535)}/api/v1/users/alice@example.org",
+        lambda: f"| {words(2)} | {dice.random():.6f} | {day()} | `{some(HEX, 7)}` |",
+        lambda: (
+            f"alice.{some(string.ascii_lowercase, 6)}@example.org wrote to bob+{dice.randint(1, 99)}@mail.example.net"
+        ),
+        lambda: " ".join(str(dice.randint(-(10**9), 10**12)) for _ in range(6)),
+        lambda: f'{{"id": "msg_{some(LETTERS, 24)}", "tokens": {dice.randint(1, 9999)}, "model": "gpt-4o-2024-08-06"}}',
+        lambda: f"![image](data:image/png;base64,{some(BASE64, 120)})",
+        lambda: some(BASE64, 76),
+        lambda: (
+            f"tel. +49 30 {dice.randint(10**6, 10**7)}, IBAN DE{some(string.digits, 20)}, 10.0.{dice.randint(0, 9)}.1"
+        ),
+    ]
+    return [dice.choice(kinds)() for _ in range(count)]
+
+
+def test_five_thousand_clean_lines_stay_as_they_are() -> None:
+    lines = clean_lines(seed=20250305, count=5000)
+    assert [(line, redact(line)) for line in lines if count_secrets(line)] == []
+    text = "\n".join(lines)
+    assert redact(text) == text
+
+
+@pytest.mark.parametrize("line", [*CODE.splitlines(), *PROSE.splitlines()])
+def test_ordinary_code_and_prose_stay_as_they_are(line: str) -> None:
+    assert redact(line) == line
+
+
+FRAGMENTS = (
+    *(
+        "password",
+        "token",
+        "api_key",
+        "secret",
+        "PWD",
+        "key",
+        "=",
+        ": ",
+        " = ",
+        ":=",
+        "=>",
+        '"',
+        "'",
+        "`",
+        "\\",
+        '\\"',
+        "\n",
+    ),
+    *(
+        ",",
+        ";",
+        "&",
+        "?",
+        "@",
+        "://",
+        "user:",
+        "postgres",
+        "Bearer ",
+        "Authorization: ",
+        "--",
+        "<",
+        ">",
+        "</",
+        "[",
+        "]",
+        "{",
+        "(",
+    ),
+    *(
+        "[redacted: password]",
+        "[redacted: ",
+        "password]",
+        "hunter2",
+        "swordfish",
+        " ",
+        "  ",
+        "***",
+        "$X",
+        "\ufdd0",
+        "é",
+        "語",
+    ),
+    *("-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "eyJ", "sk-", "SG.", "AKIA", "Private-Lines: 3"),
+    *(shape.secret for shape in SHAPES[::3]),
+    *(shape.before + shape.secret + shape.after for shape in SHAPES[::4]),
+)
+nasty = st.lists(st.sampled_from(FRAGMENTS) | st.text(st.characters(), max_size=12), max_size=14).map("".join)
+
+
+@given(nasty)
+@settings(max_examples=300, deadline=None)
+@example("password=[redacted: password]x")
+@example("password='[redacted: secret] x'")
+@example("password=a,password=b;password=c")
+def test_redacting_twice_is_redacting_once(text: str) -> None:
+    assert redact(redact(text)) == redact(text)
+
+
+@given(nasty)
+@settings(max_examples=300, deadline=None)
+def test_secrets_are_found_in_order_and_apart_and_none_is_left(text: str) -> None:
+    secrets = find_secrets(text)
+    ends = [0, *(secret.end for secret in secrets)]
+    assert all(end <= secret.start < secret.end for end, secret in zip(ends, secrets, strict=False))
+    assert count_secrets(text) == len(secrets)
+    assert count_secrets(redact(text)) == 0
+    assert (redact(text) == text) is (not secrets)
+
+
+@given(st.text(st.characters(exclude_characters=":=-._?&<>：＝", exclude_categories=["Nd"]), max_size=200))
+@settings(max_examples=200, deadline=None)
+def test_text_without_any_candidate_stays_as_it_is(text: str) -> None:
+    assert redact(text) == text
+
+
+MEGABYTE = 1_000_000
+HOSTILE = (
+    *(
+        "a",
+        "1",
+        "-",
+        "\\",
+        '"',
+        "\n",
+        " ",
+        "=",
+        "x=",
+        "a-",
+        "sk-",
+        "eyJ",
+        "eyJaaaaaaaaaa.",
+        "SG.aaaaaaaaaaaaaaaaaaaa",
+        "--a-",
+    ),
+    *(
+        "password=",
+        'password="',
+        "password='\\",
+        "password ",
+        "token ",
+        "key a b c ",
+        "token=a,",
+        "password=a;b b",
+        "&a_a_",
+    ),
+    *(
+        "://a:",
+        "postgres://a:a",
+        "Bearer ",
+        "authorization:",
+        "Private-Lines: 1\n",
+        "[redacted: ",
+        "[redacted: secret]",
+    ),
+    *("-----BEGIN PRIVATE KEY-----\n", "-----END PRIVATE KEY-----", '"private_key": "-----BEGIN', "A" * 64 + "\n"),
+    *(
+        "M" + "a" * 23 + ".",
+        "123456789:",
+        "<password>",
+        "The quick brown fox forgot the token. ",
+        "Qx7Qx7Qx7aB3dE5gH7jK=",
+    ),
+)
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_a_hostile_megabyte_is_read_in_two_seconds(unit: str) -> None:
+    assert seconds(find_secrets, unit * (MEGABYTE // len(unit))) < 2
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+@pytest.mark.parametrize("start", ["", "password=", "-----BEGIN PRIVATE KEY-----", "token: '"])
+def test_hostile_text_is_redacted_in_few_rounds(start: str, unit: str) -> None:
+    assert seconds(redact, start + unit * (MEGABYTE // 20 // len(unit))) < 1
+
+
+def seconds(act: Callable[[str], object], text: str) -> float:
+    """How long this process worked on it, however busy the machine is."""
+    began = time.process_time()
+    act(text)
+    return time.process_time() - began
