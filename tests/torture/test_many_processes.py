@@ -38,6 +38,12 @@ WRITER = """
         os.write(1, f"{life}:{number}\\n".encode())
 """
 
+IMPATIENT = """
+    from segue.storage import sqlite, store
+    sqlite.BUSY_TIMEOUT_MS = 0
+    store.patiently = lambda attempt, patience: attempt(0.0)
+"""
+
 UNCOMMITTED = """
     from contextlib import contextmanager
     from segue.storage.sqlite import SqliteConnection
@@ -89,6 +95,18 @@ def test_eight_processes_append_without_losing_or_reordering_anything(home: Path
     for name in range(CROWD):
         own = [entry for entry in found if entry.startswith(f"{name}:")]
         assert own == [f"{name}:{number}" for number in range(APPENDS)]
+    assert_sound(home)
+
+
+def test_without_patience_the_crowd_would_fail(home: Path) -> None:
+    """The negative control: the same crowd, with nobody waiting for anybody."""
+    with SessionDB() as db:
+        db.create_session("shared", "cli")
+    code = textwrap.dedent(IMPATIENT) + textwrap.dedent(APPENDER)
+    crowd = [start(code, home / "state.db", name, APPENDS) for name in range(CROWD)]
+    for process in crowd:
+        process.communicate(timeout=110)
+    assert any(process.returncode for process in crowd)
     assert_sound(home)
 
 
