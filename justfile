@@ -2,9 +2,9 @@ set positional-arguments
 
 export PATH := justfile_directory() / ".venv/bin:" + env("PATH")
 
-# Everything except the slow tests
+# Every check, and the fast tests
 check:
-    ./scripts/test -m "not torture" -q
+    ./scripts/test -m "not torture and not process" -q
 
 # Repair what can be repaired by program
 fix: _tools

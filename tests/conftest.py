@@ -19,6 +19,13 @@ settings.load_profile("segue")
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The command line and the documents are tried as people do, which takes its time."""
+    for item in items:
+        if {"cli", "docs"} & set(item.path.parts[-2:-1]):
+            item.add_marker(pytest.mark.process)
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Where nothing may be left out, a test that was skipped is a failure."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
