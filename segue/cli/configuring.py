@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from segue import app
+from segue.cli.options import AS_JSON
 from segue.cli.output import say, show_json
-from segue.cli.sessions import AS_JSON
 from segue.config import config_file, documenting, notes_from_environment
 from segue.core.portable import dumps
 

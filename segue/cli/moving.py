@@ -14,9 +14,8 @@ import click
 
 from segue import app
 from segue.cli.completing import complete_session
+from segue.cli.options import AS_JSON, DRY_RUN
 from segue.cli.output import note, progress, say, show_json
-from segue.cli.removing import DRY_RUN
-from segue.cli.sessions import AS_JSON
 from segue.core.errors import Invalid
 from segue.core.portable import from_json
 from segue.core.redaction import redact_values

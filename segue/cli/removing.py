@@ -8,9 +8,9 @@ import click
 
 from segue import app
 from segue.cli.completing import complete_session, complete_trashed
+from segue.cli.options import AS_JSON, DRY_RUN, YES
 from segue.cli.output import Column, Refused, confirm, note, progress, say, show_json, table
 from segue.cli.render import session_table, trash_cells
-from segue.cli.sessions import AS_JSON
 from segue.core.errors import Invalid, SessionNotFound
 from segue.core.moments import ago
 from segue.core.scope import OWNER_AT_CONSOLE
@@ -18,8 +18,6 @@ from segue.core.text import count
 from segue.ports.store import Transaction, TrashEntry
 from segue.sessions import discarding, finding
 
-YES = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
-DRY_RUN = click.option("--dry-run", is_flag=True, help="Only say what would happen.")
 _DAY = 86400.0
 _MOST_DAYS = 1_000_000
 _SHOWN = 15

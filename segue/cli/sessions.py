@@ -9,6 +9,7 @@ import click
 from segue import app
 from segue.cli.completing import complete_session
 from segue.cli.lazy import LazyGroup
+from segue.cli.options import AS_JSON
 from segue.cli.output import note, pages, pour, say, show_json, table
 from segue.cli.render import session_table, transcript
 from segue.core.errors import Invalid, MessageNotFound
@@ -19,7 +20,6 @@ from segue.core.text import count
 from segue.ports.store import Filter, ResetRow, Transaction
 from segue.sessions import exporting, finding, listing, titling
 
-AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print data for programs.")
 _AROUND = 5
 _MOST = 10**9
 

@@ -6,9 +6,9 @@ from typing import Any
 import click
 
 from segue import app
+from segue.cli.options import AS_JSON
 from segue.cli.output import say, show_json, table
 from segue.cli.render import session_table
-from segue.cli.sessions import AS_JSON
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.sessions import Kind, Listed, as_row
 from segue.core.text import count

@@ -3,7 +3,7 @@
 Only real links count. A title that looks alike makes nobody a relative.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from math import inf
 from typing import NamedTuple
 
@@ -31,12 +31,3 @@ def tip_of(start: str, links: Iterable[Link]) -> str:
         if not below:
             ends.append(current)
     return max(ends, key=lambda end: (end.started_at, end.id)).id
-
-
-def root_of(start: str, parents: Mapping[str, str | None]) -> str:
-    """The oldest ancestor that is still there."""
-    current, seen = start, {start}
-    while (parent := parents.get(current)) is not None and parent in parents and parent not in seen:
-        current = parent
-        seen.add(current)
-    return current

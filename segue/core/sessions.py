@@ -125,6 +125,20 @@ def storable_session(session: Session) -> Session:
     return Session._make(storable(value) if isinstance(value, str) else value for value in session)
 
 
+def as_child(session: Session, parent: Session, title: str | None, *, is_lane_free: bool) -> Session:
+    """A session that carries another one on: its owner, its audience, its lane, its name and how it began."""
+    return session._replace(
+        parent_session_id=parent.id,
+        principal=parent.principal,
+        audience=parent.audience,
+        lane_key=parent.lane_key if is_lane_free else None,
+        title=title,
+        title_source=TitleSource.LINEAGE if title else None,
+        first_line=parent.first_line,
+        start_reason=COMPRESSION,
+    )
+
+
 def standing(session: Session | Listed) -> str:
     """The state of a session in a word or two, for messages to people."""
     if session.archived:

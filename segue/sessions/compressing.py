@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from segue.core.errors import InvalidSession
 from segue.core.messages import SUMMARY_SEQ, Draft, State
-from segue.core.sessions import COMPRESSION, Session, TitleSource
+from segue.core.sessions import COMPRESSION, Session, as_child
 from segue.ports.store import Transaction
 from segue.sessions.finding import find_successor, get_session
 from segue.sessions.starting import insert_session
@@ -26,17 +26,13 @@ def compress_session(
     if tx.sessions.children([session_id]):
         raise InvalidSession(f"Session {session_id} was compressed already.")
     tx.sessions.change(session_id, ended_at=now, end_reason=COMPRESSION)
-    child = parent._replace(
+    title = free_title(tx, parent.principal, parent.title) if parent.title else None
+    fresh = parent._replace(
         id=child_id,
-        lane_key=None if find_successor(tx, parent) else parent.lane_key,
-        parent_session_id=parent.id,
         started_at=now,
         ended_at=None,
         end_reason=None,
-        start_reason=COMPRESSION,
         last_active_at=now,
-        title=None if parent.title is None else free_title(tx, parent.principal, parent.title),
-        title_source=None if parent.title is None else TitleSource.LINEAGE,
         kept_session_id=kept.session_id if kept else None,
         kept_seq=kept.seq if kept else None,
         message_count=1,
@@ -53,6 +49,7 @@ def compress_session(
         reset_from=None,
         context_tokens=None,
     )
+    child = as_child(fresh, parent, title, is_lane_free=find_successor(tx, parent) is None)
     insert_session(tx, child)
     tx.messages.insert(child_id, SUMMARY_SEQ, State.LIVE, summary)
     tx.sessions.tag(child_id, tx.sessions.tags([parent.id]).get(parent.id, []))

@@ -3,7 +3,7 @@
 from segue.core.errors import InvalidSession
 from segue.core.ids import LONGEST_ID
 from segue.core.moments import is_moment
-from segue.core.sessions import COMPRESSION, Session, TitleSource, storable_session
+from segue.core.sessions import COMPRESSION, Session, as_child, storable_session
 from segue.core.text import storable
 from segue.ports.store import Transaction
 from segue.sessions.finding import find_successor, find_tip, get_session, is_above
@@ -40,14 +40,7 @@ def _continued(tx: Transaction, session: Session) -> Session:
         return session
     title = free_title(tx, parent.principal, parent.title) if parent.title else None
     is_lane_free = not parent.is_open and find_successor(tx, parent) is None
-    return session._replace(
-        first_line=parent.first_line,
-        title=title,
-        title_source=TitleSource.LINEAGE if title else None,
-        principal=parent.principal,
-        audience=parent.audience,
-        lane_key=parent.lane_key if is_lane_free else None,
-    )
+    return as_child(session, parent, title, is_lane_free=is_lane_free)
 
 
 def end_session(tx: Transaction, session_id: str, reason: str, now: float) -> None:

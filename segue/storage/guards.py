@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from weakref import WeakSet
 
 from segue.core.errors import HomeRefused, StoreError
@@ -46,12 +46,11 @@ _guarded: dict[str, Counter[str]] = {}
 """Names of database files, each with how many stores of this process have such a file open, by folder."""
 
 
-class Forkable:
+class Forkable(Protocol):
     """Something that must not be used, or even closed, in a child of the process that opened it."""
 
     def abandon(self) -> list[object]:
         """Mark as unusable; the objects that must stay open for ever."""
-        raise NotImplementedError
 
 
 _forkable: WeakSet[Forkable] = WeakSet()

@@ -87,7 +87,7 @@ class SqliteConnection(Executor):
             raise
 
 
-class SqliteEngine(guards.Forkable):
+class SqliteEngine:
     """A database file: opened carefully, handed out one transaction at a time."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:

@@ -95,15 +95,18 @@ def test_a_stray_open_cannot_drop_the_locks_of_the_store(home: Path) -> None:
     assert before > after == 0, "without the guard the locks are gone; if not, the test above proves nothing"
 
 
-def test_a_store_is_useless_in_a_forked_child_and_unharmed_in_its_parent(home: Path) -> None:
-    code = """
+FORK = """
         import os, sys
         from segue import SessionDB
+        from segue.storage import guards
+        if sys.argv[2] == "unguarded":
+            guards.watch_for_fork = lambda owner: None
         db = SessionDB(sys.argv[1])
         db.create_session("a", "cli")
         child = os.fork()
         if child == 0:
             try:
+                db.message_count("a")
                 db.append_message("a", "user", "from the child")
             except Exception as error:
                 print(type(error).__name__, flush=True)
@@ -111,9 +114,14 @@ def test_a_store_is_useless_in_a_forked_child_and_unharmed_in_its_parent(home: P
         os.waitpid(child, 0)
         db.append_message("a", "user", "from the parent")
         print(db.message_count("a"))
-    """
-    result = python(code, home / "state.db")
+"""
+
+
+def test_a_store_is_useless_in_a_forked_child_and_unharmed_in_its_parent(home: Path) -> None:
+    result = python(FORK, home / "state.db", "guarded")
     assert result.stdout.split() == [StoreForked.__name__, "1"], result.stderr
+    unguarded = python(FORK, home / "unguarded.db", "unguarded")
+    assert StoreForked.__name__ not in unguarded.stdout, "the child is stopped by the guard and by nothing else"
 
 
 def test_home_and_files_are_for_their_owner_alone_whatever_the_umask(home: Path) -> None:
