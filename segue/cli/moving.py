@@ -87,9 +87,7 @@ def import_(file: Path, on_conflict: str, dry_run: bool, as_json: bool) -> None:
 
 
 def _parts(tx: Transaction, wanted: str) -> list[str]:
-    """All parts of the conversation that is meant, in order."""
-    session = finding.get_session(tx, finding.find_tip(tx, finding.get_id(tx, wanted)))
-    return [part.id for part in [*finding.find_ancestors(tx, session), session]]
+    return [part.id for part in finding.find_parts(tx, finding.get_id(tx, wanted))]
 
 
 class _Report(NamedTuple):

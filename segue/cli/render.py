@@ -7,9 +7,10 @@ from segue.cli.output import Column, style, wrapped
 from segue.core.messages import SUMMARY_SEQ, Message, called
 from segue.core.moments import ago
 from segue.core.policy import ResetReason
-from segue.core.sessions import Listed, Session, standing
+from segue.core.sessions import Listed, standing
 from segue.core.text import count, one_line, printable, shorten
-from segue.ports.store import ResetRow, TrashEntry
+from segue.ports.store import TrashEntry
+from segue.sessions.reading import Part
 
 _PREVIEW = 60
 _TOOL_OUTPUT_LINES = 12
@@ -46,9 +47,7 @@ def trash_cells(entry: TrashEntry, now: float) -> list[str]:
     return [name, str(entry.message_count), ago(entry.trashed_at, now), entry.session_id]
 
 
-def transcript(
-    parts: Sequence[tuple[Session, list[Message], ResetRow | None]], *, around: int | None = None
-) -> Iterator[str]:
+def transcript(parts: Sequence[Part], *, around: int | None = None) -> Iterator[str]:
     """A conversation as lines: a heading, then each part, with a rule where one ends and the next begins."""
     last, _, _ = parts[-1]
     yield style(one_line(last.title or last.first_line or last.id), bold=True)

@@ -12,15 +12,13 @@ from segue.cli.lazy import LazyGroup
 from segue.cli.options import AS_JSON
 from segue.cli.output import note, pages, pour, say, show_json, table
 from segue.cli.render import session_table, transcript
-from segue.core.errors import Invalid, MessageNotFound
-from segue.core.messages import Message
+from segue.core.errors import Invalid
 from segue.core.scope import OWNER_AT_CONSOLE
-from segue.core.sessions import Kind, Session, kind_of
+from segue.core.sessions import Kind, kind_of
 from segue.core.text import count
-from segue.ports.store import Filter, ResetRow, Transaction
-from segue.sessions import exporting, finding, listing, titling
+from segue.ports.store import Filter, Transaction
+from segue.sessions import exporting, finding, listing, reading, titling
 
-_AROUND = 5
 _MOST = 10**9
 
 
@@ -110,9 +108,12 @@ def show(wanted: str, around: int | None, raw: bool, as_json: bool) -> None:
         if as_json:
             show_json(store.read(OWNER_AT_CONSOLE, exporting.export_session, session_id))
             return
-        parts = store.read(OWNER_AT_CONSOLE, _parts, session_id, around)
+        if around is None:
+            parts = store.read(OWNER_AT_CONSOLE, reading.transcript_of, session_id)
+        else:
+            parts = store.read(OWNER_AT_CONSOLE, reading.excerpt_of, session_id, around)
     if raw:
-        pour(message.content for _, messages, _ in parts for message in messages if message.content)
+        pour(message.content for part in parts for message in part.messages if message.content)
     else:
         pages(transcript(parts, around=around))
 
@@ -149,24 +150,6 @@ def stats(as_json: bool) -> None:
 def _rename(tx: Transaction, wanted: str, title: str) -> tuple[str, str | None]:
     session_id = finding.get_id(tx, wanted)
     return session_id, titling.set_title(tx, session_id, title)
-
-
-Part = tuple[Session, list[Message], ResetRow | None]
-
-
-def _parts(tx: Transaction, session_id: str, around: int | None) -> list[Part]:
-    if around is None:
-        session_id = finding.find_tip(tx, session_id)
-    session = finding.get_session(tx, session_id)
-    if around is not None:
-        if not 0 <= around < _MOST or tx.messages.find_seq(session_id, around) is None:
-            raise MessageNotFound(f"Session {session_id} has no message {around}; it has {session.message_count}.")
-        near = tx.messages.of(session_id, every_state=True, after=around - _AROUND - 1, limit=2 * _AROUND + 1)
-        return [(session, [message for message in near if message.seq <= around + _AROUND], None)]
-    return [
-        (part, tx.messages.of(part.id), tx.lanes.reset_into(part.id))
-        for part in [*finding.find_ancestors(tx, session), session]
-    ]
 
 
 def _earliest(now: float, active_minutes: float | None, since: str | None) -> float | None:

@@ -15,6 +15,7 @@ from segue.core.text import storable
 
 _LARGEST_INTEGER = 2**63 - 1
 ROLES = ("system", "user", "assistant", "tool")
+LARGEST_SEQ = 2**53  # what JSON readers can count to
 SUMMARY_SEQ = 0
 """Ordinary messages count from 1; the summary a compressed conversation continues from stands before them."""
 

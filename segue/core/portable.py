@@ -13,7 +13,17 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 
 from segue.core.errors import Invalid, InvalidSession
 from segue.core.ids import LONGEST_ID
-from segue.core.messages import JSON_COLUMNS, Draft, Message, State, count_calls, decode, draft_from, first_line_of
+from segue.core.messages import (
+    JSON_COLUMNS,
+    LARGEST_SEQ,
+    Draft,
+    Message,
+    State,
+    count_calls,
+    decode,
+    draft_from,
+    first_line_of,
+)
 from segue.core.moments import is_moment
 from segue.core.sessions import Kind, Session, kind_of
 from segue.core.text import escaped, storable
@@ -22,7 +32,6 @@ from segue.core.titles import fitted_title
 FORMAT = "segue_session"
 FORMAT_VERSION = 1
 _LARGEST_INTEGER = 2**63 - 1
-_LARGEST_SEQ = 2**53
 _WORDS = ("title", "first_line", "system_prompt", "model_config", "cwd")
 """The columns of a session that hold what somebody wrote."""
 _DATABASE_ONLY = frozenset({"id", "session_id", "active", "compacted"})
@@ -160,7 +169,7 @@ def _messages(data: Any) -> Iterator[PortableMessage]:
             raise InvalidSession(f"its message {number} is no JSON object")
         fields = dict(item)
         seq, state = fields.pop("seq", number), fields.pop("state", State.LIVE)
-        if not _is_integer(seq) or not 0 <= seq < _LARGEST_SEQ or seq in seen:
+        if not _is_integer(seq) or not 0 <= seq < LARGEST_SEQ or seq in seen:
             raise InvalidSession(f"its message {number} has no place of its own (seq {seq!r})")
         if not isinstance(state, str) or state not in set(State):
             raise InvalidSession(f"its message {number} is in no state that a message can be in ({state!r})")

@@ -67,6 +67,12 @@ def find_ancestors(tx: Transaction, session: Session) -> list[Session]:
     return found[::-1]
 
 
+def find_parts(tx: Transaction, session_id: str) -> list[Session]:
+    """A conversation from its beginning to its newest part, whichever part is named."""
+    tip = get_session(tx, find_tip(tx, session_id))
+    return [*find_ancestors(tx, tip), tip]
+
+
 def is_above(tx: Transaction, session_id: str, below: str) -> bool:
     """Whether a session is another one or an ancestor of it, so that a link between them would close a circle."""
     seen: set[str] = set()

@@ -1,12 +1,37 @@
 """Transcripts read back: as rows, and as the conversation that a model sees."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from segue.core.messages import SUMMARY_SEQ, Message
+from segue.core.errors import MessageNotFound
+from segue.core.messages import LARGEST_SEQ, SUMMARY_SEQ, Message
 from segue.core.sessions import Session
 from segue.core.transcript import as_chat, read_through
-from segue.ports.store import Transaction
-from segue.sessions.finding import find_ancestors, get_session
+from segue.ports.store import ResetRow, Transaction
+from segue.sessions.finding import find_ancestors, find_parts, get_session
+
+_AROUND = 5
+
+
+class Part(NamedTuple):
+    """A stretch of a conversation as it was said, and the reset it began with."""
+
+    session: Session
+    messages: list[Message]
+    reset: ResetRow | None = None
+
+
+def transcript_of(tx: Transaction, session_id: str) -> list[Part]:
+    """A conversation from its beginning, part by part, whichever part is named."""
+    return [Part(part, tx.messages.of(part.id), tx.lanes.reset_into(part.id)) for part in find_parts(tx, session_id)]
+
+
+def excerpt_of(tx: Transaction, session_id: str, around: int) -> list[Part]:
+    """The messages next to one message, in every state."""
+    session = get_session(tx, session_id)
+    if not 0 <= around < LARGEST_SEQ or tx.messages.find_seq(session_id, around) is None:
+        raise MessageNotFound(f"Session {session_id} has no message {around}; it has {session.message_count}.")
+    near = tx.messages.of(session_id, every_state=True, after=around - _AROUND - 1, limit=2 * _AROUND + 1)
+    return [Part(session, [message for message in near if message.seq <= around + _AROUND])]
 
 
 def view_of(tx: Transaction, session_id: str) -> list[Message]:

@@ -19,6 +19,7 @@ from segue.core.messages import Message
 from segue.core.policy import ResetReason
 from segue.core.sessions import Listed, Session
 from segue.ports.store import ResetRow, TrashEntry
+from segue.sessions.reading import Part
 
 FAMILY = "👩‍👩‍👧"
 HOSTILE = "\x1b[31mred\x1b[0m\x9b1m\x1b]0;owned\x07\u202e\U000e0041\x00\x85\r"
@@ -222,7 +223,7 @@ def message(seq: int, role: str, content: str | None, **fields: Any) -> Message:
 
 
 def lines_of(*rows: Message, reset: ResetRow | None = None) -> list[str]:
-    return list(transcript([(Session("s", "cli", title="Name", started_at=NOW), list(rows), reset)]))
+    return list(transcript([Part(Session("s", "cli", title="Name", started_at=NOW), list(rows), reset)]))
 
 
 def test_a_transcript_names_speaker_and_number_of_every_message() -> None:
@@ -271,5 +272,5 @@ def test_no_part_of_a_transcript_steers_a_terminal(role: str) -> None:
     calls = '[{"function":{"name":"\\u001b[31m","arguments":"\\u009b1m\\u202e"}}]'
     hostile = message(1, role, HOSTILE, author=HOSTILE, tool_name=HOSTILE, tool_calls=calls)
     session = Session(HOSTILE, HOSTILE, title=HOSTILE, end_reason=HOSTILE, ended_at=NOW)
-    shown: Iterator[str] = transcript([(session, [hostile], None), (session, [hostile], None)], around=1)
+    shown: Iterator[str] = transcript([Part(session, [hostile], None), Part(session, [hostile], None)], around=1)
     assert not DANGEROUS.search("\n".join(shown))

@@ -1,0 +1,1 @@
+"""Segue beside raw SQLite and its peers, as ratios within one run."""

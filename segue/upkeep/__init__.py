@@ -1,0 +1,1 @@
+"""Looking after a home: examining and mending it, keeping copies of it, tidying up."""
