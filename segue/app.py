@@ -11,6 +11,7 @@ from segue.core.ids import session_id
 from segue.storage import guards
 from segue.storage.sqlite import SqliteEngine
 from segue.storage.store import SqlStore
+from segue.upkeep.settling import settle
 
 
 def settings() -> Settings:
@@ -27,7 +28,10 @@ def open_store(path: str | Path | None = None, *, read_only: bool = False, chose
         guards.check_folder(chosen.home)
     elif not read_only:
         guards.make_private_folder(chosen.home)
-    return SqlStore(SqliteEngine(chosen.database_path, read_only=read_only))
+    store = SqlStore(SqliteEngine(chosen.database_path, read_only=read_only))
+    if not read_only:
+        settle(store, chosen.home)
+    return store
 
 
 def open_for_reading() -> SqlStore:

@@ -8,7 +8,7 @@ SegueError
 └── StoreError          the store cannot do its work
     ├── StoreBusy · StoreFull · StoreReadOnly · StoreFault      try again when the cause is gone
     ├── StoreCorrupt · StoreForked · StoreClosed                this handle is finished
-    └── HomeRefused · ForeignDatabase · SchemaTooNew · SchemaTooOld      refused before anything is touched
+    └── HomeRefused · ForeignDatabase (NoDatabase) · SchemaTooNew · SchemaTooOld      refused before anything is touched
 """
 
 from collections.abc import Sequence
@@ -139,6 +139,10 @@ class HomeRefused(StoreError):
 
 class ForeignDatabase(StoreError):
     """The file is no database, or another program's."""
+
+
+class NoDatabase(ForeignDatabase):
+    """The file is no database at all: nobody's, or what is left of one."""
 
 
 class SchemaTooNew(StoreError):

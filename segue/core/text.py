@@ -89,3 +89,15 @@ def _is_inside(text: str, at: int) -> bool:
 def count(number: int, noun: str) -> str:
     """A number with its noun: `1 session`, `12 sessions`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def size(number: float) -> str:
+    """A number of bytes as people say it: `512 bytes`, `23.6 kB`, `1.2 MB`."""
+    if number < 1000:
+        return count(int(number), "byte")
+    unit = "kB"
+    for unit in ("kB", "MB", "GB", "TB"):
+        number /= 1000
+        if number < 999.95:
+            break
+    return f"{number:.1f} {unit}"

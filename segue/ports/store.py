@@ -71,6 +71,23 @@ class ResetRow(NamedTuple):
     had_activity: bool
 
 
+class Orphans(NamedTuple):
+    """Messages whose session is gone."""
+
+    session_id: str
+    messages: int
+    first_at: float
+    last_at: float
+
+
+class Miscount(NamedTuple):
+    """A session, and what its counters should say."""
+
+    session_id: str
+    message_count: int
+    tool_call_count: int
+
+
 class Sessions(Protocol):
     def find(self, session_id: str) -> Session | None: ...
     def insert(self, session: Session) -> bool:
@@ -154,6 +171,9 @@ class Trash(Protocol):
         """Everything, the latest first."""
 
     def older_than(self, moment: float) -> list[TrashEntry]: ...
+    def oldest(self) -> float | None:
+        """When the first of what is there was deleted."""
+
     def payload(self, entry: TrashEntry) -> str: ...
     def remove(self, entries: Collection[TrashEntry]) -> int: ...
 
@@ -161,6 +181,18 @@ class Trash(Protocol):
 class Meta(Protocol):
     def get(self, key: str) -> str | None: ...
     def set(self, key: str, value: str) -> None: ...
+    def remove(self, key: str) -> None: ...
+
+
+class Health(Protocol):
+    """What no single table can say: whether the rows fit together. Only for those who see everything."""
+
+    def orphans(self) -> list[Orphans]: ...
+    def stray_tags(self) -> int: ...
+    def remove_stray_tags(self) -> int: ...
+    def miscounts(self) -> list[Miscount]: ...
+    def attachments(self) -> Iterator[tuple[str, int, str]]:
+        """Session, seq and attachments of every message that has some."""
 
 
 class Transaction(Protocol):
@@ -178,6 +210,8 @@ class Transaction(Protocol):
     def trash(self) -> Trash: ...
     @property
     def meta(self) -> Meta: ...
+    @property
+    def health(self) -> Health: ...
 
 
 class Store(Protocol):

@@ -20,3 +20,6 @@ class SqlMeta(Meta):
             INSERT INTO state_meta (key, value) VALUES (:key, :value)
             ON CONFLICT (key) DO UPDATE SET value = excluded.value"""
         self._db.run(sql, {"key": self._prefix + key, "value": value})
+
+    def remove(self, key: str) -> None:
+        self._db.run("DELETE FROM state_meta WHERE key = :key", {"key": self._prefix + key})

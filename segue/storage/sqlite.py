@@ -5,86 +5,35 @@ a lock is seen at the start     BEGIN IMMEDIATE
 damage stops writing            a corrupt page ends this handle; reading what can be read goes on
 """
 
-import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import apsw
 
 from segue.core.errors import (
-    ForeignDatabase,
-    Invalid,
     SchemaTooNew,
     SchemaTooOld,
     StoreBusy,
     StoreClosed,
     StoreCorrupt,
     StoreError,
-    StoreFault,
     StoreForked,
-    StoreFull,
     StoreReadOnly,
 )
 from segue.storage import guards
+from segue.storage.connection import SqliteConnection
+from segue.storage.examining import APPLICATION_ID, is_ours
+from segue.storage.faults import our_errors, translated
 from segue.storage.patience import patiently
 from segue.storage.schema import MIGRATIONS, SCHEMA_VERSION, declare
-from segue.storage.sql import Executor, Parameters, Row
+from segue.storage.sql import Executor
 
-APPLICATION_ID = 0x5365_6775  # "Segu"
 OLDEST_SAFE_SQLITE = (3, 51, 3)  # before it, a race between a checkpoint and a writer could corrupt the file
-BUSY_TIMEOUT_MS = 1000
 CHECKPOINT_EVERY = 50
 IDLE_READERS = 8
 PATIENCE_WITH_READERS = 5.0
-
-_NOTHING: Parameters = {}
-_WHOSE = "SELECT (SELECT application_id FROM pragma_application_id), (SELECT count(*) FROM sqlite_schema)"
-
-
-class SqliteConnection(Executor):
-    """One connection to one file, with our settings."""
-
-    def __init__(self, path: Path, *, writes: bool, is_immutable: bool = False) -> None:
-        flags = apsw.SQLITE_OPEN_READWRITE if writes else apsw.SQLITE_OPEN_READONLY
-        uri = f"file:{_uri_path(path)}?immutable=1" if is_immutable else str(path)
-        self.handle = apsw.Connection(uri, flags=flags | apsw.SQLITE_OPEN_URI)
-        self.handle.set_busy_timeout(BUSY_TIMEOUT_MS)
-        settings = ["foreign_keys=ON", "mmap_size=0", "trusted_schema=OFF", "cell_size_check=ON"]
-        if writes:
-            settings += ["synchronous=FULL", "secure_delete=ON"]
-            settings += ["fullfsync=ON", "checkpoint_fullfsync=ON"] if sys.platform == "darwin" else []
-        for setting in settings:
-            self.handle.pragma(*setting.split("="))
-
-    def rows(self, sql: str, parameters: Parameters = _NOTHING) -> list[Row]:
-        return self.handle.execute(sql, parameters).fetchall()
-
-    def stream(self, sql: str, parameters: Parameters = _NOTHING) -> Iterator[Row]:
-        return iter(self.handle.execute(sql, parameters))
-
-    def run(self, sql: str, parameters: Parameters = _NOTHING) -> int:
-        self.handle.execute(sql, parameters)
-        return self.handle.changes()
-
-    def value(self, sql: str) -> object:
-        return self.rows(sql)[0][0]
-
-    def columns_of(self, table: str) -> set[str]:
-        return {str(row[1]) for row in self.rows(f"PRAGMA table_xinfo({table})")}
-
-    @contextmanager
-    def transaction(self, begin: str) -> Iterator[None]:
-        self.handle.execute(begin)
-        try:
-            yield
-            self.handle.execute("COMMIT")
-        except BaseException:
-            if self.handle.in_transaction:
-                with suppress(apsw.Error):  # the first error is the one to hear about
-                    self.handle.execute("ROLLBACK")
-            raise
 
 
 class SqliteEngine:
@@ -128,7 +77,7 @@ class SqliteEngine:
             self._writing.release()
 
     @contextmanager
-    def reading(self) -> Iterator[Executor]:
+    def reading(self) -> Iterator[SqliteConnection]:
         """A snapshot of the database."""
         self._check()
         with self._our_errors():
@@ -160,11 +109,39 @@ class SqliteEngine:
     def compact(self) -> None:
         """Rewrite the file without free pages, and empty the log, so that nothing deleted is left in any byte."""
         patiently(self._rewrite)
-        patiently(self._empty_log, PATIENCE_WITH_READERS)
+        self.empty_log()
+
+    def copy_to(self, target: Path, advance: Callable[[int], object] = bool) -> None:
+        """Write the database as it is at one moment to a new file, beside any writer."""
+        with self.reading() as source, self._our_errors():
+            source.value("PRAGMA schema_version")  # the moment is now, whatever others write from here on
+            copy = SqliteConnection.made(target)
+            try:
+                copy.copy_from(source, advance)
+                copy.value("PRAGMA journal_mode=delete")  # one file, with no log beside it
+            finally:
+                copy.handle.close()
+
+    def replace_with(self, source: Path, advance: Callable[[int], object] = bool) -> None:
+        """Become what another file is, in one transaction that every process sees whole or not at all."""
+        patiently(lambda _: self._replace_with(source, advance))
+        self._damage = None
+
+    def _replace_with(self, source: Path, advance: Callable[[int], object]) -> None:
+        with self.alone() as writer:
+            new = SqliteConnection(source, writes=False)
+            try:
+                writer.copy_from(new, advance)
+            finally:
+                new.handle.close()
 
     def _rewrite(self, _seconds_left: float) -> None:
         with self.alone() as connection:
             connection.run("VACUUM")
+
+    def empty_log(self) -> None:
+        """Take the log into the file, and leave none of it."""
+        patiently(self._empty_log, PATIENCE_WITH_READERS)
 
     def _empty_log(self, _seconds_left: float) -> None:
         with self.alone() as connection:
@@ -215,22 +192,19 @@ class SqliteEngine:
         try:
             writer.handle.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         except apsw.CorruptError as error:
-            self._damage = str(_translated(error, self.path))
+            self._damage = str(translated(error, self.path))
         except apsw.Error:
             return  # somebody else is at it, or the disk is full: the commit stands, and the next one will tell
 
     @contextmanager
     def _our_errors(self) -> Iterator[None]:
-        """Driver errors become ours here and nowhere else."""
+        """The driver's errors in our words; damage is remembered."""
         try:
-            yield
-        except apsw.Error as error:
-            ours = _translated(error, self.path)
-            if isinstance(ours, StoreCorrupt):
-                self._damage = str(ours)
-            raise ours from error
-        except (UnicodeEncodeError, OverflowError) as error:
-            raise Invalid(f"A value cannot be stored: {error}.") from error
+            with our_errors(self.path):
+                yield
+        except StoreCorrupt as damage:
+            self._damage = str(damage)
+            raise
 
     # Opening
 
@@ -278,22 +252,20 @@ class SqliteEngine:
 
     def _version(self, connection: SqliteConnection) -> int:
         """The schema version of our file, 0 for an empty one; anything else is refused."""
-        owner, tables = connection.rows(_WHOSE)[0]
-        if owner != APPLICATION_ID:
-            if owner or tables:
-                raise ForeignDatabase(
-                    f"{self.path} is another program's database; it was left alone."
-                    " Choose another path, or another SEGUE_HOME."
-                )
+        if not is_ours(connection, self.path):
             return 0
-        version = connection.value("SELECT version FROM schema_version")
-        assert isinstance(version, int)
+        try:
+            ((version,),) = connection.rows("SELECT version FROM schema_version")
+        except (ValueError, apsw.SQLError):
+            raise StoreError(
+                f"{self.path} does not say which version it is of; `segue doctor --fix` mends it."
+            ) from None
         if version > SCHEMA_VERSION:
             raise SchemaTooNew(
                 f"{self.path} was written by a newer Segue (schema {version}, this program knows {SCHEMA_VERSION});"
                 " update Segue to use it."
             )
-        return version
+        return int(version)
 
     def _choose_journal(self, connection: SqliteConnection) -> None:
         wanted = "delete" if self._notices else "wal"
@@ -316,29 +288,3 @@ class SqliteEngine:
 
 def _declared_only(_: object) -> None:
     """A version whose whole change is in the declarations."""
-
-
-def _uri_path(path: Path) -> str:
-    return str(path).replace("%", "%25").replace("?", "%3F").replace("#", "%23")
-
-
-def _translated(error: apsw.Error, path: Path) -> StoreError:
-    match error:
-        case apsw.BusyError() | apsw.LockedError():
-            return StoreBusy(f"Other processes have been writing to {path} for too long; try again.")
-        case apsw.FullError():
-            return StoreFull(f"The disk that holds {path} is full: nothing was written. Free some space and try again.")
-        case apsw.ReadOnlyError() | apsw.PermissionsError() | apsw.CantOpenError():
-            return StoreReadOnly(f"{path} cannot be written: its disk or folder is read-only. Nothing was changed.")
-        case apsw.NotADBError():
-            return ForeignDatabase(
-                f"{path} is no database; it was left alone. Choose another path, or another SEGUE_HOME."
-            )
-        case apsw.CorruptError():
-            return StoreCorrupt(
-                f"{path} is damaged, so nothing more is written to it. Keep a copy of the folder, save what can be read"
-                " with `segue sessions export`, then restore your last backup or import that export into a new home."
-            )
-        case apsw.IOError():
-            return StoreFault(f"The disk that holds {path} failed ({error}); what had been committed is kept.")
-    return StoreError(f"The database {path} refused: {error}.")

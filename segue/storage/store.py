@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from pathlib import Path
 from types import TracebackType
 from typing import Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 from segue.core.scope import Scope
 from segue.ports.store import Transaction
+from segue.storage.health import SqlHealth
 from segue.storage.lanes import SqlLanes
 from segue.storage.messages import SqlMessages
 from segue.storage.meta import SqlMeta
@@ -26,6 +28,8 @@ class Engine(Protocol):
     def reading(self) -> AbstractContextManager[Executor]: ...
     def size(self) -> int: ...
     def compact(self) -> None: ...
+    def copy_to(self, target: Path, advance: Callable[[int], object]) -> None: ...
+    def replace_with(self, source: Path, advance: Callable[[int], object]) -> None: ...
     def close(self) -> None: ...
     @property
     def notices(self) -> list[str]: ...
@@ -41,6 +45,7 @@ class SqlTransaction:
         self.lanes = SqlLanes(executor, scope)
         self.trash = SqlTrash(executor, scope)
         self.meta = SqlMeta(executor, scope)
+        self.health = SqlHealth(executor, scope)
 
 
 class SqlStore:
@@ -80,6 +85,14 @@ class SqlStore:
     def compact(self) -> None:
         """Give free space back, and leave nothing deleted behind in it."""
         self._engine.compact()
+
+    def copy_to(self, target: Path, advance: Callable[[int], object] = bool) -> None:
+        """Write everything as it is at one moment to a new file, beside any writer."""
+        self._engine.copy_to(target, advance)
+
+    def replace_with(self, source: Path, advance: Callable[[int], object] = bool) -> None:
+        """Become what a file holds; every process sees all of the change or nothing."""
+        self._engine.replace_with(source, advance)
 
     def close(self) -> None:
         self._engine.close()

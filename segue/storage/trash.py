@@ -28,6 +28,11 @@ class SqlTrash(Trash):
         where.add("trashed_at < :moment", moment=moment)
         return self._entries(where)
 
+    def oldest(self) -> float | None:
+        where = visible(self._scope)
+        moment = self._db.rows(f"SELECT min(trashed_at) FROM trash WHERE {where.sql}", where.parameters)[0][0]
+        return None if moment is None else float(moment)
+
     def payload(self, entry: TrashEntry) -> str:
         where = visible(self._scope)
         where.add("id = :id", id=entry.id)

@@ -19,7 +19,8 @@ from segue.core.errors import (
     StoreFull,
     StoreReadOnly,
 )
-from segue.storage.sqlite import APPLICATION_ID, SqliteEngine
+from segue.storage.examining import APPLICATION_ID
+from segue.storage.sqlite import SqliteEngine
 
 
 def test_a_file_that_is_no_database_is_left_alone(home: Path) -> None:

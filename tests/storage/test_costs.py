@@ -12,7 +12,7 @@ from segue.core.scope import OWNER_AT_CONSOLE, Principal, Scope
 from segue.core.sessions import Session
 from segue.ports.store import Filter, Transaction
 from segue.sessions import listing, recording
-from segue.storage import sqlite
+from segue.storage.connection import SqliteConnection
 from segue.storage.sqlite import SqliteEngine
 from segue.storage.store import SqlStore
 
@@ -46,13 +46,13 @@ class Meter:
 @pytest.fixture
 def meter(monkeypatch: pytest.MonkeyPatch) -> Meter:
     meter = Meter()
-    opened = sqlite.SqliteConnection.__init__
+    opened = SqliteConnection.__init__
 
-    def watched(self: sqlite.SqliteConnection, path: Path, **options: bool) -> None:
+    def watched(self: SqliteConnection, path: Path, **options: bool) -> None:
         opened(self, path, **options)
         meter.watch(self.handle)
 
-    monkeypatch.setattr(sqlite.SqliteConnection, "__init__", watched)
+    monkeypatch.setattr(SqliteConnection, "__init__", watched)
     return meter
 
 

@@ -39,14 +39,14 @@ WRITER = """
 """
 
 IMPATIENT = """
-    from segue.storage import sqlite, store
-    sqlite.BUSY_TIMEOUT_MS = 0
+    from segue.storage import connection, store
+    connection.BUSY_TIMEOUT_MS = 0
     store.patiently = lambda attempt, patience: attempt(0.0)
 """
 
 UNCOMMITTED = """
     from contextlib import contextmanager
-    from segue.storage.sqlite import SqliteConnection
+    from segue.storage.connection import SqliteConnection
     begun = 0
     @contextmanager
     def transaction(self, begin):

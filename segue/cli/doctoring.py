@@ -1,0 +1,84 @@
+"""`segue doctor`: what is wrong, how to mend it, and mending it."""
+
+import sys
+import time
+from typing import Any
+
+import click
+
+from segue.cli.options import AS_JSON
+from segue.cli.output import say, show_json
+from segue.core.text import count
+from segue.upkeep.doctor import Result, examine, patient_here
+from segue.upkeep.findings import Finding, Severity
+
+_INDENT = 16
+
+
+@click.command()
+@click.option("--fix", is_flag=True, help="Mend what can be mended; nothing that was said is lost by it.")
+@AS_JSON
+def doctor(fix: bool, as_json: bool) -> None:
+    """Examine the home: settings, permissions, disk, database, messages, attachments."""
+    patient = patient_here(time.time())
+    if not as_json:
+        say(f"Examining {patient.home}", dim=True)
+    results = []
+    for result in examine(patient, fix=fix):
+        results.append(result)
+        if not as_json:
+            _show(result)
+    if as_json:
+        show_json({"home": str(patient.home), "well": _are_well(results), "checks": [_as_json(one) for one in results]})
+    else:
+        _sum_up(results, fix)
+    sys.exit(0 if _are_well(results) else 1)
+
+
+def _show(result: Result) -> None:
+    if not result.findings:
+        say(f"✓ {result.name}", fg="green")
+    for finding, done in zip(result.findings, result.mended, strict=True):
+        say(f"{_sign(finding, done)} {result.name:<{_INDENT - 2}}{finding.says}", fg=_colour(finding, done))
+        say(" " * _INDENT + (f"Mended: {done}" if done else finding.remedy), dim=not done)
+
+
+def _sum_up(results: list[Result], fix: bool) -> None:
+    left = [one for result in results for one, done in zip(result.findings, result.mended, strict=True) if not done]
+    problems = [one for one in left if one.severity is Severity.PROBLEM]
+    if not problems:
+        say("All is well." if not fix or not any(any(result.mended) for result in results) else "All is well now.")
+        return
+    mendable = sum(one.mend is not None for one in problems)
+    rest = f"; `segue doctor --fix` mends {'it' if len(problems) == 1 else f'{mendable} of them'}" if mendable else ""
+    say(f"{count(len(problems), 'problem')}{rest}.", bold=True)
+
+
+def _sign(finding: Finding, done: str | None) -> str:
+    if done:
+        return "✓"
+    return "✗" if finding.severity is Severity.PROBLEM else "•"
+
+
+def _colour(finding: Finding, done: str | None) -> str:
+    if done:
+        return "green"
+    return "red" if finding.severity is Severity.PROBLEM else "yellow"
+
+
+def _are_well(results: list[Result]) -> bool:
+    return all(result.is_well for result in results)
+
+
+def _as_json(result: Result) -> dict[str, Any]:
+    findings = [
+        {
+            "severity": one.severity,
+            "says": one.says,
+            "remedy": one.remedy,
+            "mendable": one.mend is not None,
+            "mended": done,
+        }
+        for one, done in zip(result.findings, result.mended, strict=True)
+    ]
+    return {"check": result.name, "well": result.is_well, "findings": findings}

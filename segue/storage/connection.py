@@ -1,0 +1,79 @@
+"""One connection to one SQLite file, with the settings that every connection of ours has."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import apsw
+
+from segue.storage.sql import Executor, Parameters, Row
+
+BUSY_TIMEOUT_MS = 1000
+_PAGES_AT_A_TIME = 256
+
+_NOTHING: Parameters = {}
+
+
+class SqliteConnection(Executor):
+    """One connection to one file, with our settings."""
+
+    def __init__(self, path: Path, *, writes: bool, is_immutable: bool = False) -> None:
+        flags = apsw.SQLITE_OPEN_READWRITE if writes else apsw.SQLITE_OPEN_READONLY
+        uri = f"file:{_uri_path(path)}?immutable=1" if is_immutable else str(path)
+        self.handle = apsw.Connection(uri, flags=flags | apsw.SQLITE_OPEN_URI)
+        self.handle.set_busy_timeout(BUSY_TIMEOUT_MS)
+        settings = ["foreign_keys=ON", "mmap_size=0", "trusted_schema=OFF", "cell_size_check=ON"]
+        if writes:
+            settings += ["synchronous=FULL", "secure_delete=ON"]
+            settings += ["fullfsync=ON", "checkpoint_fullfsync=ON"] if sys.platform == "darwin" else []
+        for setting in settings:
+            self.handle.pragma(*setting.split("="))
+
+    @classmethod
+    def made(cls, path: Path) -> "SqliteConnection":
+        """A connection to a new file, which only its owner can read."""
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_RDWR, 0o600))
+        return cls(path, writes=True)
+
+    def rows(self, sql: str, parameters: Parameters = _NOTHING) -> list[Row]:
+        return self.handle.execute(sql, parameters).fetchall()
+
+    def stream(self, sql: str, parameters: Parameters = _NOTHING) -> Iterator[Row]:
+        return iter(self.handle.execute(sql, parameters))
+
+    def run(self, sql: str, parameters: Parameters = _NOTHING) -> int:
+        self.handle.execute(sql, parameters)
+        return self.handle.changes()
+
+    def value(self, sql: str) -> object:
+        return self.rows(sql)[0][0]
+
+    def columns_of(self, table: str) -> set[str]:
+        return {str(row[1]) for row in self.rows(f"PRAGMA table_xinfo({table})")}
+
+    @contextmanager
+    def transaction(self, begin: str) -> Iterator[None]:
+        self.handle.execute(begin)
+        try:
+            yield
+            self.handle.execute("COMMIT")
+        except BaseException:
+            if self.handle.in_transaction:
+                with suppress(apsw.Error):  # the first error is the one to hear about
+                    self.handle.execute("ROLLBACK")
+            raise
+
+    def copy_from(self, source: "SqliteConnection", advance: Callable[[int], object]) -> None:
+        """Become what the other database is, in one transaction; told how many pages each step copied."""
+        with self.handle.backup("main", source.handle, "main") as copying:
+            left = int(str(source.value("PRAGMA page_count")))
+            while not copying.done:
+                copying.step(_PAGES_AT_A_TIME)
+                advance(left - copying.remaining)
+                left = copying.remaining
+
+
+def _uri_path(path: Path) -> str:
+    return str(path).replace("%", "%25").replace("?", "%3F").replace("#", "%23")

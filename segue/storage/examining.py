@@ -1,0 +1,127 @@
+"""A database file looked over without being changed: is every page sound, is every table and index there?"""
+
+import re
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+import apsw
+
+from segue.core.errors import ForeignDatabase
+from segue.storage.connection import SqliteConnection
+from segue.storage.schema import INDEXES, SCHEMA_VERSION, TABLES
+
+APPLICATION_ID = 0x5365_6775  # "Segu"
+
+_WHOSE = "SELECT (SELECT application_id FROM pragma_application_id), (SELECT count(*) FROM sqlite_schema)"
+_MOST_COMPLAINTS = 100
+_NAMED_INDEX = re.compile(r"(?:from|in|of) index (\S+)$")
+_TREE = re.compile(r"^Tree (\d+) ")
+_PAGE = re.compile(
+    r"Tree |Page |Freelist|Outstanding|Failed|Extends|.*malformed|.*never used|.*freelist", re.IGNORECASE
+)
+_INDEX_NAME = re.compile(r"INDEX IF NOT EXISTS (\w+) ")
+
+
+class Damage(StrEnum):
+    """What is damaged, which decides how it can be mended."""
+
+    INDEX = "index"
+    PAGE = "page"
+    ROW = "row"
+
+
+class Complaint(NamedTuple):
+    """One thing that SQLite says about a file."""
+
+    damage: Damage
+    where: str
+    says: str
+
+
+class Gap(NamedTuple):
+    """Something that the program expects in the file and does not find; or finds otherwise."""
+
+    what: str
+    wrong_index: str | None = None
+
+
+class Counts(NamedTuple):
+    sessions: int
+    messages: int
+
+
+def is_ours(connection: SqliteConnection, path: Path) -> bool:
+    """Whether a file is ours, and not just empty; another program's is refused."""
+    owner, tables = connection.rows(_WHOSE)[0]
+    if owner == APPLICATION_ID:
+        return True
+    if owner or tables:
+        raise ForeignDatabase(
+            f"{path} is another program's database; it was left alone. Choose another path, or another SEGUE_HOME."
+        )
+    return False
+
+
+def complaints(connection: SqliteConnection) -> list[Complaint]:
+    """Every page and every index read once. Nothing means that the file is sound."""
+    lines: list[str] = []
+    try:
+        roots = {int(root): str(name) for name, root in connection.rows(_INDEX_ROOTS)}
+        lines += (str(row[0]) for row in connection.stream(f"PRAGMA integrity_check({_MOST_COMPLAINTS})"))
+    except apsw.CorruptError as error:
+        return [Complaint(Damage.PAGE, "", line) for line in [*lines, str(error)]]
+    return [] if lines == ["ok"] else [_complaint(line, roots) for text in lines for line in _split(text)]
+
+
+def counts(connection: SqliteConnection) -> Counts:
+    """How much is in a file."""
+    return Counts(*connection.rows("SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM messages)")[0])
+
+
+def gaps(connection: SqliteConnection) -> list[Gap]:
+    """What a change of the schema that was cut off, or somebody's hands, left undone."""
+    return [*_missing_columns(connection), *_wrong_indexes(connection), *_wrong_version(connection)]
+
+
+_INDEX_ROOTS = "SELECT name, rootpage FROM sqlite_schema WHERE type = 'index'"
+
+
+def _split(text: str) -> list[str]:
+    """One row of the check may hold several lines, under a heading that says nothing."""
+    return [line for line in text.splitlines() if line and not line.startswith("*** in database")]
+
+
+def _complaint(line: str, indexes: dict[int, str]) -> Complaint:
+    named, tree = _NAMED_INDEX.search(line), _TREE.match(line)
+    if named:
+        return Complaint(Damage.INDEX, named[1], line)
+    if tree and int(tree[1]) in indexes:
+        return Complaint(Damage.INDEX, indexes[int(tree[1])], line)
+    return Complaint(Damage.PAGE if _PAGE.match(line) else Damage.ROW, "", line)
+
+
+def _missing_columns(connection: SqliteConnection) -> Iterator[Gap]:
+    for table in TABLES:
+        existing = connection.columns_of(table.name)
+        if not existing:
+            yield Gap(f"the table {table.name}")
+        else:
+            wanted = [column.name for column in table.columns if column.name not in existing]
+            yield from (Gap(f"the column {table.name}.{name}") for name in wanted)
+
+
+def _wrong_indexes(connection: SqliteConnection) -> Iterator[Gap]:
+    rows = connection.rows("SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL")
+    existing = {str(name): str(sql) for name, sql in rows}
+    for wanted in INDEXES:
+        name = _INDEX_NAME.findall(wanted)[0]
+        if existing.get(name) != wanted.replace(" IF NOT EXISTS", ""):
+            yield Gap(f"the index {name}", wrong_index=name)
+
+
+def _wrong_version(connection: SqliteConnection) -> Iterator[Gap]:
+    rows = connection.rows("SELECT version FROM schema_version") if connection.columns_of("schema_version") else []
+    if rows != [(SCHEMA_VERSION,)]:
+        yield Gap("the schema version")

@@ -1,0 +1,121 @@
+"""Whether the rows fit together, and with the files beside the database."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from segue.core.attachments import kept_in, place_of
+from segue.core.errors import Invalid
+from segue.core.scope import OWNER_AT_CONSOLE
+from segue.core.text import count
+from segue.ports.store import Transaction
+from segue.sessions import mending
+from segue.storage.sqlite import SqliteEngine
+from segue.storage.store import SqlStore
+from segue.upkeep import archive
+from segue.upkeep.database_checks import find_last_backup
+from segue.upkeep.findings import Finding, Patient
+
+T = TypeVar("T")
+
+_SHOWN = 3
+_ATTACHMENTS = "attachments"
+
+
+class Lost(NamedTuple):
+    """A file that a message needs and that is not there."""
+
+    session_id: str
+    seq: int
+    digest: str
+
+
+def check_orphans(patient: Patient) -> list[Finding]:
+    found = []
+    if orphans := _read(patient, lambda tx: tx.health.orphans()):
+        messages = count(sum(one.messages for one in orphans), "message")
+        found.append(
+            Finding(
+                f"{messages} belong to no session: {_some([one.session_id for one in orphans])}.",
+                "`segue doctor --fix` gives them one of the same id, from the source 'recovered'.",
+                partial(_adopt, patient),
+            )
+        )
+    if tags := _read(patient, lambda tx: tx.health.stray_tags()):
+        found.append(
+            Finding(
+                f"{count(tags, 'tag')} belong to no session.",
+                "`segue doctor --fix` removes them.",
+                partial(_remove_tags, patient),
+            )
+        )
+    return found
+
+
+def check_counters(patient: Patient) -> list[Finding]:
+    wrong = [one.session_id for one in _read(patient, lambda tx: tx.health.miscounts())]
+    if not wrong:
+        return []
+    return [
+        Finding(
+            f"The counters of {count(len(wrong), 'session')} do not say what is there: {_some(wrong)}.",
+            "`segue doctor --fix` counts anew.",
+            partial(_recount, patient),
+        )
+    ]
+
+
+def check_attachments(patient: Patient) -> list[Finding]:
+    made = find_last_backup(patient.database)
+    backup = Path(made.path) if made and Path(made.path).exists() else None
+    return [_missing(patient, lost, backup) for lost in _read(patient, partial(_lost, home=patient.home))]
+
+
+def _missing(patient: Patient, lost: Lost, backup: Path | None) -> Finding:
+    says = f"An attachment of message {lost.seq} in {lost.session_id} is not there: {_place(lost)}."
+    if backup is None or _place(lost) not in archive.read_contents(backup).files:
+        return Finding(says, "Put the file back, or restore a backup that has it.")
+    return Finding(says, f"`segue doctor --fix` takes it from {backup}.", partial(_take, patient, lost, backup))
+
+
+def _lost(tx: Transaction, home: Path) -> list[Lost]:
+    needed = (Lost(session, seq, one) for session, seq, listed in tx.health.attachments() for one in kept_in(listed))
+    return [lost for lost in needed if not (home / _place(lost)).is_file()]
+
+
+def _place(lost: Lost) -> str:
+    return f"{_ATTACHMENTS}/{place_of(lost.digest)}"
+
+
+def _adopt(patient: Patient) -> str:
+    with SqlStore(SqliteEngine(patient.database)) as store:
+        adopted = store.write(OWNER_AT_CONSOLE, mending.adopt_orphans)
+    return f"{count(len(adopted), 'session')} made for them: {_some(adopted)}."
+
+
+def _remove_tags(patient: Patient) -> str:
+    with SqlStore(SqliteEngine(patient.database)) as store:
+        store.write(OWNER_AT_CONSOLE, lambda tx: tx.health.remove_stray_tags())
+    return "They are gone."
+
+
+def _recount(patient: Patient) -> str:
+    with SqlStore(SqliteEngine(patient.database)) as store:
+        counted = store.write(OWNER_AT_CONSOLE, mending.recount_sessions)
+    return f"{count(len(counted), 'session')} counted anew."
+
+
+def _take(patient: Patient, lost: Lost, backup: Path) -> str:
+    if not archive.take_out(backup, _place(lost), patient.home):
+        raise Invalid(f"{backup} has no sound copy of {_place(lost)}.")
+    return f"{_place(lost)} is back."
+
+
+def _read(patient: Patient, work: Callable[[Transaction], T]) -> T:
+    with SqlStore(SqliteEngine(patient.database, read_only=True)) as store:
+        return store.read(OWNER_AT_CONSOLE, work)
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else "")

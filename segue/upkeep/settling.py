@@ -1,0 +1,27 @@
+"""The end of a restore: files that wait for the database are put in place by whoever opens the home next."""
+
+from pathlib import Path
+
+from segue.core.scope import OWNER_AT_CONSOLE
+from segue.ports.store import Store, Transaction
+
+RESTORING = "upkeep:restoring"
+"""Where a restored database says which folder of the home its files wait in."""
+
+
+def settle(store: Store, home: Path) -> None:
+    """Finish a restore whose database has changed already; one process at a time, and again if need be."""
+    if store.read(OWNER_AT_CONSOLE, _waiting) is not None:
+        store.write(OWNER_AT_CONSOLE, _settle, home)
+
+
+def _waiting(tx: Transaction) -> str | None:
+    return tx.meta.get(RESTORING)
+
+
+def _settle(tx: Transaction, home: Path) -> None:
+    from segue.upkeep.placing import place_files  # most homes were never restored
+
+    if (name := _waiting(tx)) is not None:
+        place_files(home, home / name)
+        tx.meta.remove(RESTORING)

@@ -1,0 +1,234 @@
+"""Backups while others write, and restores killed at every step: the old home or the new one, and every message."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from segue import SessionDB
+
+pytestmark = pytest.mark.torture
+
+WRITERS = 4
+WRITER = """
+import sys
+from segue import SessionDB
+name = sys.argv[1]
+with SessionDB() as db:
+    db.create_session(name, source="cli")
+    for number in range(100_000):
+        db.append_message(name, "user", f"{name} {number} 你好 " + "x" * (number % 300))
+        print(number, flush=True)
+"""
+
+
+def said(home: Path) -> dict[str, list[str]]:
+    """Every message of a home, by session, through the product."""
+    exported = segue(home, "sessions", "export", "-").stdout
+    sessions = [json.loads(line) for line in exported.splitlines()]
+    return {one["id"]: [message["content"] for message in one["messages"]] for one in sessions}
+
+
+def segue(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "segue", *arguments],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=60,
+        env=os.environ | {"SEGUE_HOME": str(home), "PYTHONIOENCODING": "utf-8"},
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_a_backup_taken_while_four_processes_write_has_all_that_had_returned(home: Path, tmp_path: Path) -> None:
+    SessionDB().close()
+    logs = [(tmp_path / f"writer{number}").open("w+") for number in range(WRITERS)]
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, f"w{number}"], stdout=log) for number, log in enumerate(logs)
+    ]
+    try:
+        for attempt in range(3):
+            time.sleep(0.7)
+            returned = [len(Path(log.name).read_text().splitlines()) for log in logs]
+            archive = tmp_path / f"backup{attempt}.zip"
+            segue(home, "backup", str(archive))
+            assert all(writer.poll() is None for writer in writers), "nobody was stopped by it"
+            other = tmp_path / f"home{attempt}"
+            segue(other, "restore", str(archive), "--yes")
+            restored = said(other)
+            for number, before in enumerate(returned):
+                found = restored.get(f"w{number}", [])
+                assert before <= len(found) + 1  # the line may be out before its newline was seen
+                assert [text.split()[:2] for text in found] == [[f"w{number}", str(at)] for at in range(len(found))]
+    finally:
+        for writer, log in zip(writers, logs, strict=True):
+            writer.kill()
+            writer.wait()
+            log.close()
+    assert sum(returned) > 0
+
+
+RESTORE = """
+import os, signal, sys
+from pathlib import Path
+home, archive, fatal = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+steps = 0
+
+def step():
+    global steps
+    steps += 1
+    if steps == fatal:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def watch(event, arguments):
+    if event in ("open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "shutil.rmtree", "os.chmod"):
+        if any(str(home) in str(one) for one in arguments[:2]):
+            step()
+
+from segue import app
+from segue.core.scope import OWNER_AT_CONSOLE
+from segue.storage.connection import SqliteConnection
+from segue.upkeep import backups, archive as archiving, placing, settling, staging  # before anybody counts
+import zipfile, shutil, tempfile, fcntl
+{patch}
+copying = SqliteConnection.copy_from
+def counted(self, source, advance):
+    step()
+    copying(self, source, lambda pages: (step(), advance(pages)))
+    step()
+SqliteConnection.copy_from = counted
+
+store = app.open_store()
+sys.addaudithook(watch)
+backups.restore(store, home, archive)
+print(steps)
+"""
+
+UNSAFE = """
+def overwrite(self, source, advance=bool):  # as a plain copy would: page by page into the file itself
+    import os
+    self.empty_log()
+    target = os.open(str(self.path).encode().replace(b"state", b"./state"), os.O_WRONLY)
+    data = Path(source).read_bytes()
+    for at in range(0, len(data), 65536):
+        os.pwrite(target, data[at:at + 65536], at)
+        step()
+from segue.storage.sqlite import SqliteEngine
+SqliteEngine.replace_with = overwrite
+from segue.storage import guards
+guards._refuse_database_files = lambda *_: None
+"""
+
+
+def restoring(home: Path, archive: Path, fatal: int, patch: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", RESTORE.replace("{patch}", patch), str(home), str(archive), str(fatal)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=os.environ | {"SEGUE_HOME": str(home)},
+    )
+
+
+@pytest.fixture
+def two_homes(tmp_path: Path) -> tuple[Path, Path]:
+    """A home, and a backup of another state of it."""
+    home = tmp_path / "old"
+    for number, name in enumerate(("new", "old")):
+        folder = tmp_path / name
+        with SessionDB(folder / "state.db") as db:
+            for at in range(12):
+                session = db.create_session(f"{name}{at}", source="cli")
+                for message in range(40 + 20 * number):
+                    db.append_message(session, "user", f"{name} {at} {message} " + "é" * 400)
+        folder.chmod(0o700)
+        for file in (folder / "memory" / "MEMORY.md", folder / "attachments" / "ab" / ("ab" * 32)):
+            file.parent.mkdir(mode=0o700, parents=True)
+            file.write_text(name if "memory" in str(file) else "same")
+        segue(folder, "doctor", "--fix")  # closes what the umask left open
+    archive = tmp_path / "new.zip"
+    segue(tmp_path / "new", "backup", str(archive))
+    return home, archive
+
+
+def states(home: Path) -> tuple[str, str]:
+    """What a person finds after the crash: which conversations, and which memory."""
+    segue(home, "sessions", "trash", "empty", "--yes")  # any command that writes finishes what was begun
+    return "".join(sorted({name[:3] for name in said(home)})), (home / "memory" / "MEMORY.md").read_text()
+
+
+def test_a_restore_killed_at_any_step_leaves_the_old_home_or_the_new(two_homes: tuple[Path, Path]) -> None:
+    home, archive = two_homes
+    saved = home.with_name("saved")
+    shutil.copytree(home, saved)
+    expected = {"old": said(home), "new": {}}
+    steps = int(restoring(home, archive, 0).stdout)
+    assert states(home) == ("new", "new")
+    expected["new"] = said(home)
+    assert steps > 20
+    seen = set()
+    for fatal in range(1, steps + 1):
+        shutil.rmtree(home)
+        shutil.copytree(saved, home)
+        assert restoring(home, archive, fatal).returncode == -signal.SIGKILL
+        sessions, memory = states(home)
+        assert sessions == memory, f"half of each after step {fatal} of {steps}"
+        assert said(home) == expected[sessions], f"something is missing after step {fatal} of {steps}"
+        seen.add(sessions)
+    assert seen == {"old", "new"}
+    assert "All is well" in segue(home, "doctor", "--fix").stdout
+
+
+def test_without_its_transaction_the_same_kills_would_break_a_home(two_homes: tuple[Path, Path]) -> None:
+    home, archive = two_homes
+    saved = home.with_name("saved")
+    shutil.copytree(home, saved)
+    whole = said(home)
+    broken = 0
+    for fatal in range(20, 60):
+        shutil.rmtree(home)
+        shutil.copytree(saved, home)
+        if restoring(home, archive, fatal, UNSAFE).returncode != -signal.SIGKILL:
+            break
+        try:
+            sessions, memory = states(home)
+            broken += sessions != memory or (sessions == "old" and said(home) != whole)
+        except (AssertionError, FileNotFoundError):
+            broken += 1
+    assert broken
+
+
+def test_other_processes_go_on_after_a_restore(home: Path, tmp_path: Path) -> None:
+    with SessionDB() as db:
+        db.create_session("w", source="cli")
+        db.append_message("w", "user", "before")
+    archive = tmp_path / "backup.zip"
+    segue(home, "backup", str(archive))
+    writing = WRITER.replace('    db.create_session(name, source="cli")\n', "")
+    log = (tmp_path / "log").open("w+")
+    writer = subprocess.Popen([sys.executable, "-c", writing, "w"], stdout=log, stderr=subprocess.PIPE, text=True)
+    try:
+        time.sleep(1)
+        segue(home, "restore", str(archive), "--yes")
+        reached = len(Path(log.name).read_text().splitlines())
+        time.sleep(0.5)
+        assert writer.poll() is None, "it noticed nothing"
+    finally:
+        writer.kill()
+        _, errors = writer.communicate()
+        log.close()
+    assert "Error" not in errors
+    first, *later = [text.split()[1:2] for text in said(home)["w"]]
+    assert first == []
+    numbers = [int(one) for (one,) in later]
+    assert numbers == list(range(numbers[0], numbers[-1] + 1)), "all that was said after the restore, and only that"
+    assert numbers[0] <= reached < numbers[-1]
+    assert "All is well" in segue(home, "doctor").stdout
