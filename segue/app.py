@@ -34,9 +34,9 @@ def open_store(path: str | Path | None = None, *, read_only: bool = False, chose
     return store
 
 
-def open_for_reading() -> SqlStore:
+def open_for_reading(chosen: Settings | None = None) -> SqlStore:
     """The store of the home folder for a command that only looks; made or brought up to date first if need be."""
-    chosen = settings()
+    chosen = chosen or settings()
     if not chosen.database_path.exists():
         return open_store(chosen=chosen)
     try:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from importlib import import_module
 from io import TextIOWrapper
 
@@ -12,6 +13,7 @@ from segue.cli.lazy import LazyGroup
 from segue.core.errors import SegueError
 from segue.core.text import one_line, printable, storable
 
+_OUR_FAULT = 70  # as sysexits.h has it
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -59,9 +61,25 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has seen enough
         sys.exit(0)
+    except Exception as error:  # noqa: BLE001 - a mistake of ours: written down whole, told in a sentence
+        _confess(error)
+
+
+def _confess(error: Exception) -> None:
+    from segue.config import config_file  # hardly ever needed
+    from segue.upkeep.crashes import account_of, record_crash
+
+    try:
+        file = record_crash(config_file().parent, error, program=__version__, now=time.time())
+    except (OSError, SegueError):
+        click.echo(account_of(error, __version__), err=True)
+        _complain("That was a mistake of Segue's, and there was no place to write it down but here", _OUR_FAULT)
+    _complain(f"That was a mistake of Segue's ({type(error).__name__}); what happened is in {file}", _OUR_FAULT)
 
 
 def _complain(sentence: str, code: int) -> None:
-    whole = one_line(sentence)
+    from segue.core.redaction import redact  # its rules take time to load, and most commands never fail
+
+    whole = redact(one_line(sentence))
     click.echo(f"segue: {whole}{'' if whole.endswith(('.', '?')) else '.'}", err=True)
     sys.exit(code)

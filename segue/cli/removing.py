@@ -11,6 +11,7 @@ from segue.cli.completing import complete_session, complete_trashed
 from segue.cli.options import AS_JSON, DRY_RUN, YES
 from segue.cli.output import Column, Refused, confirm, note, progress, say, show_json, table
 from segue.cli.render import session_table, trash_cells
+from segue.cli.tidying import tidy_up
 from segue.core.errors import Invalid, SessionNotFound
 from segue.core.moments import ago
 from segue.core.scope import OWNER_AT_CONSOLE
@@ -103,7 +104,9 @@ def trash() -> None:
 @AS_JSON
 def list_(as_json: bool) -> None:
     """Show what is in the trash."""
-    with app.open_for_reading() as store:
+    settings = app.settings()
+    with app.open_for_reading(settings) as store:
+        tidy_up(store, settings)
         entries = store.read(OWNER_AT_CONSOLE, lambda tx: tx.trash.listed())
     if as_json:
         show_json([entry._asdict() for entry in entries])

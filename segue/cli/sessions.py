@@ -12,6 +12,7 @@ from segue.cli.lazy import LazyGroup
 from segue.cli.options import AS_JSON
 from segue.cli.output import note, pages, pour, say, show_json, table
 from segue.cli.render import session_table, transcript
+from segue.cli.tidying import tidy_up
 from segue.core.errors import Invalid
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.sessions import Kind, kind_of
@@ -25,6 +26,7 @@ _MOST = 10**9
 @click.group(
     cls=LazyGroup,
     commands_in={
+        "browse": ("segue.cli.browsing", "browse", "Look through conversations on a full screen."),
         "delete": ("segue.cli.removing", "delete", "Move conversations into the trash, or remove every trace."),
         "prune": ("segue.cli.removing", "prune", "Move old, ended conversations into the trash."),
         "archive": ("segue.cli.marking", "archive", "Put conversations aside."),
@@ -78,17 +80,19 @@ def list_(
         agent=agent,
         active_since=_earliest(now, active_minutes, since),
     )
-    with app.open_for_reading() as store:
+    settings = app.settings()
+    with app.open_for_reading(settings) as store:
         if as_json:
             show_json(store.read(OWNER_AT_CONSOLE, listing.list_rows, wanted, limit))
             return
         found = store.read(OWNER_AT_CONSOLE, listing.list_sessions, wanted, limit + 1)
+        tidy_up(store, settings)
     if not found:
         is_filtered = wanted != Filter(kinds=(Kind.INTERACTIVE,))
         note(
             "No conversation fits; --all looks at every kind."
             if is_filtered
-            else f"No conversations yet in {app.settings().home}."
+            else f"No conversations yet in {settings.home}."
         )
         return
     table(*session_table(found[:limit], now))

@@ -9,6 +9,7 @@ from segue import app
 from segue.cli.options import AS_JSON
 from segue.cli.output import say, show_json, table
 from segue.cli.render import session_table
+from segue.cli.tidying import tidy_up
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.sessions import Kind, Listed, as_row
 from segue.core.text import count
@@ -23,13 +24,14 @@ _RECENT = 5
 def status(as_json: bool) -> None:
     """Where things are, how much there is, and the latest conversations."""
     settings = app.settings()
-    with app.open_for_reading() as store:
+    with app.open_for_reading(settings) as store:
         facts, recent = store.read(OWNER_AT_CONSOLE, _look)
         facts["home"] = str(settings.home)
         facts["database"] = str(settings.database_path)
         facts["database_bytes"] = store.size()
         facts["config"] = str(settings.config_path) if settings.config_path.exists() else None
         facts["notices"] = store.notices
+        tidy_up(store, settings)
     if as_json:
         show_json(facts | {"recent": [as_row(session) for session in recent]})
         return

@@ -168,11 +168,22 @@ class AgentSettings:
 
 @dataclass(frozen=True, slots=True)
 class RetentionSettings:
-    """How long what was removed can be brought back."""
+    """How long things are kept."""
 
     trash_days: int = field(
         default=7,
-        metadata=_about(Number(0, 36_500), "How many days a deleted session can be restored from the trash."),
+        metadata=_about(
+            Number(0, 36_500),
+            "How many days a deleted session can be restored from the trash; it is announced a day before it goes.",
+        ),
+    )
+    prune_days: int = field(
+        default=0,
+        metadata=_about(
+            Number(0, 36_500),
+            "After how many days without activity an ended conversation goes into the trash, announced a day before; "
+            "pinned and open ones never do; 0 is never.",
+        ),
     )
 
 

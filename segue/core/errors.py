@@ -19,7 +19,12 @@ C = TypeVar("C", bound=StrEnum)
 
 
 class SegueError(Exception):
-    """Anything Segue says no to."""
+    """Anything Segue says no to. However it is shown, no secret that somebody typed or stored is shown with it."""
+
+    def __str__(self) -> str:
+        from segue.core.redaction import redact  # its rules take time to load, and most commands never fail
+
+        return redact(super().__str__())
 
 
 class NotFound(SegueError, LookupError):

@@ -101,7 +101,7 @@ def test_a_corrupt_page_stops_writing_and_says_what_to_do(home: Path) -> None:
         file.seek(start)
         file.write(os.urandom(16 * 4096))
     with SessionDB() as db:
-        with pytest.raises(StoreCorrupt, match="segue sessions export"):
+        with pytest.raises(StoreCorrupt, match="segue doctor --fix"):
             append_to_all(db)
         (home / "whole").write_bytes(whole)
         subprocess.run(

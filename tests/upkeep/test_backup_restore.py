@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,9 +13,10 @@ import pytest
 from segue import SessionDB
 from segue.core.errors import Invalid
 from segue.upkeep import archive
-from tests.conftest import Run
 
 pytestmark = pytest.mark.process
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
 SECRET = "sk-proj-" + "aB3" * 16
 

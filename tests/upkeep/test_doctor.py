@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,10 @@ from segue import SessionDB
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.upkeep.findings import Patient
 from segue.upkeep.staging import Staging
-from tests.conftest import Run
 
 pytestmark = pytest.mark.process
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
 TABLES = ("sessions", "messages", "session_tags", "lanes", "resets", "trash", "schema_version")
 PICTURE = b"not really a picture"
