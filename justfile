@@ -15,6 +15,10 @@ fix: _tools
 test *arguments:
     ./scripts/test "$@"
 
+# Segue beside raw SQLite and a peer; --help lists the arguments
+bench *arguments: _tools
+    python -m benchmarks.store "$@"
+
 # Pin the requirements anew; --upgrade takes the newest versions
 lock *arguments:
     ./scripts/lock "$@"

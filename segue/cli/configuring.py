@@ -10,7 +10,7 @@ from segue import app
 from segue.cli.options import AS_JSON
 from segue.cli.output import say, show_json
 from segue.config import config_file, documenting, notes_from_environment
-from segue.core.portable import dumps
+from segue.core.spelling import dumps
 
 
 @click.group()

@@ -2,13 +2,16 @@
 
 import sys
 import time
+from platform import python_version
 from typing import Any
 
 import click
 
+from segue import __version__
 from segue.cli.options import AS_JSON
 from segue.cli.output import say, show_json
 from segue.core.text import count
+from segue.storage.connection import sqlite_version
 from segue.upkeep.doctor import Result, examine, patient_here
 from segue.upkeep.findings import Finding, Severity
 
@@ -22,7 +25,8 @@ def doctor(fix: bool, as_json: bool) -> None:
     """Examine the home: settings, permissions, disk, database, messages, attachments."""
     patient = patient_here(time.time())
     if not as_json:
-        say(f"Examining {patient.home}", dim=True)
+        versions = f"Segue {__version__}, SQLite {sqlite_version()}, Python {python_version()}"
+        say(f"Examining {patient.home} ({versions})", dim=True)
     results = []
     for result in examine(patient, fix=fix):
         results.append(result)

@@ -1,4 +1,4 @@
-"""`segue sessions archive, unarchive, pin, unpin, tag, untag`."""
+"""`segue sessions rename, archive, unarchive, pin, unpin, tag, untag`."""
 
 from collections.abc import Callable
 
@@ -10,9 +10,19 @@ from segue.cli.output import say
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.text import count
 from segue.ports.store import Transaction
-from segue.sessions import finding, marking
+from segue.sessions import finding, marking, titling
 
 WANTED = click.argument("wanted", nargs=-1, required=True, metavar="ID or TITLE…", shell_complete=complete_session)
+
+
+@click.command()
+@click.argument("wanted", metavar="ID or TITLE", shell_complete=complete_session)
+@click.argument("words", nargs=-1, required=True, metavar="NEW TITLE…")
+def rename(wanted: str, words: tuple[str, ...]) -> None:
+    """Give a conversation a title. Quotes are not needed; an empty title ("") takes it away."""
+    with app.open_store() as store:
+        session_id, title = store.write(OWNER_AT_CONSOLE, _rename, wanted, " ".join(words))
+    say(f"{session_id} is now called '{title}'." if title else f"{session_id} has no title now.")
 
 
 @click.command()
@@ -78,3 +88,8 @@ def _tagged(wanted: str, work: Callable[[Transaction, str], list[str]]) -> None:
         session_id = store.read(OWNER_AT_CONSOLE, finding.get_id, wanted)
         tags = store.write(OWNER_AT_CONSOLE, work, session_id)
     say(f"{session_id} has the tags {', '.join(tags)}." if tags else f"{session_id} has no tags.")
+
+
+def _rename(tx: Transaction, wanted: str, title: str) -> tuple[str, str | None]:
+    session_id = finding.get_id(tx, wanted)
+    return session_id, titling.set_title(tx, session_id, title)

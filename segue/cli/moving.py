@@ -1,11 +1,11 @@
 """`segue sessions export` and `segue sessions import`: complete, once, and never half."""
 
-import os
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -14,11 +14,14 @@ import click
 
 from segue import app
 from segue.cli.completing import complete_session
+from segue.cli.files import opened, writer
 from segue.cli.options import AS_JSON, DRY_RUN
 from segue.cli.output import note, progress, say, show_json
 from segue.core.errors import Invalid
+from segue.core.markdown import Markdown
+from segue.core.page import Page
 from segue.core.portable import from_json
-from segue.core.redaction import redact_values
+from segue.core.redaction import Secrets
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.text import count
 from segue.ports.store import Filter, Store, Transaction
@@ -28,7 +31,22 @@ from segue.sessions.importing import Imported, OnConflict, Outcome
 _LONGEST_LINE = 1 << 30
 _MOST_COMPLAINTS = 10
 _GZIP = b"\x1f\x8b"
-_EVERY = Filter(archived=None, tips_only=False)
+
+
+class Form(StrEnum):
+    """What an export is written as."""
+
+    JSONL = "jsonl"
+    MARKDOWN = "md"
+    HTML = "html"
+
+
+_SUFFIXES = {".md": Form.MARKDOWN, ".markdown": Form.MARKDOWN, ".html": Form.HTML, ".htm": Form.HTML}
+
+
+class _Wanted(NamedTuple):
+    sources: tuple[str, ...]
+    ids: tuple[str, ...]
 
 
 @click.command()
@@ -41,20 +59,34 @@ _EVERY = Filter(archived=None, tips_only=False)
     shell_complete=complete_session,
     help="Only this conversation (may be repeated).",
 )
-@click.option("--redact", is_flag=True, help="Replace what looks like a key, token or password.")
-def export(file: Path, source: tuple[str, ...], session_id: tuple[str, ...], redact: bool) -> None:
-    """Write conversations to FILE as JSON lines, one session a line; "-" is stdout."""
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice([form.value for form in Form]),
+    help="JSON lines, which can be imported, or a document to read.  [default: by the name of FILE, else jsonl]",
+)
+@click.option("--redact", is_flag=True, help="Replace what looks like a key, token or password; md and html do anyway.")
+@click.option("--raw", is_flag=True, help="Leave secrets in md and html as they are.")
+def export(
+    file: Path, source: tuple[str, ...], session_id: tuple[str, ...], form: str | None, redact: bool, raw: bool
+) -> None:
+    """Write conversations to FILE: as JSON lines, one session a line, or as a document; "-" is stdout."""
     if source and session_id:
         raise Invalid("--source and --session-id do not go together: a session is named or a platform is.")
+    chosen = Form(form) if form else _SUFFIXES.get(file.suffix.lower(), Form.JSONL)
+    if redact and raw:
+        raise Invalid("--redact and --raw do not go together: secrets are left out or left in.")
+    if raw and chosen is Form.JSONL:
+        raise Invalid("--raw is for md and html; JSON lines hold everything as it is unless --redact is given.")
+    secrets = Secrets(redacts=not raw if chosen is not Form.JSONL else redact)
     with app.open_for_reading() as store:
-        named = [part for wanted in session_id for part in store.read(OWNER_AT_CONSOLE, _parts, wanted)]
-        ids = list(dict.fromkeys(named))
-        length = len(ids) or store.read(OWNER_AT_CONSOLE, listing.count_sessions, _EVERY._replace(sources=source))
-        with _opened(file) as target, progress("Exporting", length) as advance:
-            work = partial(exporting.export_lines, mask=redact_values if redact else None)
-            written = store.read(OWNER_AT_CONSOLE, work, _writer(target), source, ids, advance)
+        wanted = _Wanted(source, tuple(dict.fromkeys(store.read(OWNER_AT_CONSOLE, _ids, session_id, chosen))))
+        length = len(wanted.ids) or store.read(OWNER_AT_CONSOLE, listing.count_sessions, _counted(wanted, chosen))
+        with opened(file) as target, progress("Exporting", length) as advance:
+            written = store.read(OWNER_AT_CONSOLE, _export, chosen, writer(target), secrets, wanted, advance)
     if str(file) != "-":
-        note(f"{count(written, 'session')} written to {file}.")
+        note(f"{count(written, 'session' if chosen is Form.JSONL else 'conversation')} written to {file}.")
+    _tell_of(secrets, chosen)
 
 
 @click.command()
@@ -86,8 +118,39 @@ def import_(file: Path, on_conflict: str, dry_run: bool, as_json: bool) -> None:
         sys.exit(1)
 
 
-def _parts(tx: Transaction, wanted: str) -> list[str]:
-    return [part.id for part in finding.find_parts(tx, finding.get_id(tx, wanted))]
+def _ids(tx: Transaction, named: tuple[str, ...], form: Form) -> list[str]:
+    """The sessions that are meant: every part for JSON lines, the newest one for a document."""
+    found = [finding.find_parts(tx, finding.get_id(tx, wanted)) for wanted in named]
+    return [part.id for parts in found for part in (parts if form is Form.JSONL else parts[-1:])]
+
+
+def _counted(wanted: _Wanted, form: Form) -> Filter:
+    return exporting.conversations(wanted.sources)._replace(tips_only=form is not Form.JSONL)
+
+
+def _export(
+    tx: Transaction,
+    form: Form,
+    write: Callable[[str], object],
+    secrets: Secrets,
+    wanted: _Wanted,
+    advance: Callable[[int], object],
+) -> int:
+    if form is Form.JSONL:
+        return exporting.export_lines(tx, write, wanted.sources, wanted.ids, advance, mask=secrets)
+    document = Markdown() if form is Form.MARKDOWN else Page()
+    return exporting.export_document(tx, write, document, secrets, wanted.sources, wanted.ids, advance)
+
+
+def _tell_of(secrets: Secrets, form: Form) -> None:
+    things = count(secrets.count, "thing")
+    if secrets.redacts:
+        look = "looks like a secret was" if secrets.count == 1 else "look like secrets were"
+        note(f"{things} that {look} replaced." if secrets.count else "Nothing in it looks like a secret.")
+    elif secrets.count:
+        look, them = ("looks like a secret", "it") if secrets.count == 1 else ("look like secrets", "them")
+        remedy = "--redact leaves" if form is Form.JSONL else "without --raw, md and html leave"
+        note(f"{things} in it {look}; {remedy} {them} out.")
 
 
 class _Report(NamedTuple):
@@ -165,37 +228,3 @@ def _numbered(stream: BinaryIO, advance: Callable[[int], None]) -> Iterator[tupl
         advance(length)
         if line.strip():
             yield number, line
-
-
-@contextmanager
-def _opened(file: Path) -> Iterator[BinaryIO]:
-    """A file that appears only when it is complete, readable by its owner alone; stdout, or a device, as it is."""
-    if str(file) == "-":
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-    target = file.resolve()  # a link stays a link
-    if target.is_dir():
-        raise Invalid(f"{target} is a folder; name a file to write to.")
-    try:
-        with target.open("wb") if target.exists() and not target.is_file() else _complete(target) as stream:
-            yield stream
-    except OSError as error:
-        raise Invalid(f"{file} could not be written: {error.strerror}.") from error
-
-
-@contextmanager
-def _complete(target: Path) -> Iterator[BinaryIO]:
-    part = target.with_name(f".{target.name}.{os.urandom(4).hex()}.part")
-    try:
-        with os.fdopen(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600), "wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _writer(target: BinaryIO) -> Callable[[str], object]:
-    return lambda piece: target.write(piece.encode())

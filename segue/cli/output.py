@@ -11,7 +11,7 @@ from rich.cells import cell_len, set_cell_size
 
 from segue.config import page_like_git, wanted_columns, wants_colour
 from segue.core.errors import SegueError
-from segue.core.portable import dumps
+from segue.core.spelling import dumps
 from segue.core.text import ELLIPSIS, one_line, printable
 
 _GAP = 2
@@ -62,7 +62,7 @@ def show_json(value: Any) -> None:
 def table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
     """A table that fits the terminal."""
     cells = [[one_line(cell) for cell in row] for row in rows]
-    shown, widths = _layout(columns, cells, _terminal_columns())
+    shown, widths = _layout(columns, cells, terminal_columns())
     say(_line([columns[at].name for at in shown], widths), bold=True)
     say("─" * (sum(widths) + _GAP * (len(widths) - 1)), dim=True)
     for row in cells:
@@ -155,7 +155,7 @@ def _total(widths: Sequence[int]) -> int:
     return sum(widths) + _GAP * (len(widths) - 1)
 
 
-def _terminal_columns() -> int:
+def terminal_columns() -> int:
     given = wanted_columns()
     if given is None:
         terminal = next((stream for stream in (sys.stdout, sys.stderr) if stream.isatty()), None)
@@ -167,7 +167,7 @@ def wrapped(text: str) -> str:
     """The text with long lines broken between words, when a person is reading."""
     if not sys.stdout.isatty():
         return text
-    return "\n".join(piece for line in text.split("\n") for piece in _wrap(line, _terminal_columns()))
+    return "\n".join(piece for line in text.split("\n") for piece in _wrap(line, terminal_columns()))
 
 
 def _wrap(line: str, width: int) -> list[str]:

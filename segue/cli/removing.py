@@ -10,7 +10,7 @@ from segue import app
 from segue.cli.completing import complete_session, complete_trashed
 from segue.cli.options import AS_JSON, DRY_RUN, YES
 from segue.cli.output import Column, Refused, confirm, note, progress, say, show_json, table
-from segue.cli.render import session_table, trash_cells
+from segue.cli.tables import session_table, trash_cells
 from segue.cli.tidying import tidy_up
 from segue.core.errors import Invalid, SessionNotFound
 from segue.core.moments import ago

@@ -3,48 +3,15 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from segue.cli.output import Column, style, wrapped
+from segue.cli.output import style, wrapped
+from segue.core.documents import WHY_ANEW
 from segue.core.messages import SUMMARY_SEQ, Message, called
-from segue.core.moments import ago
-from segue.core.policy import ResetReason
-from segue.core.sessions import Listed, standing
-from segue.core.text import count, one_line, printable, shorten
-from segue.ports.store import TrashEntry
+from segue.core.sessions import standing
+from segue.core.text import count, one_line, printable
 from segue.sessions.reading import Part
 
 _PREVIEW = 60
 _TOOL_OUTPUT_LINES = 12
-_WHY = {
-    ResetReason.IDLE: "after a long silence",
-    ResetReason.DAILY: "at the daily hour",
-    ResetReason.SUSPENDED: "after a stop",
-    ResetReason.ASKED: "on request",
-}
-
-
-def session_table(sessions: Sequence[Listed], now: float) -> tuple[list[Column], list[list[str]]]:
-    """A list of sessions as columns and rows; titles have a column when there are any."""
-    if any(session.title for session in sessions):
-        columns = [Column("Title", 2), Column("Preview", 3, yields=2), Column("Last Active", yields=1), Column("ID")]
-    else:
-        columns = [Column("Preview", 1), Column("Last Active", yields=1), Column("Src", yields=2), Column("ID")]
-    cells = [_cells(session, now) for session in sessions]
-    return columns, [[row[column.name] for column in columns] for row in cells]
-
-
-def _cells(session: Listed, now: float) -> dict[str, str]:
-    return {
-        "Title": session.title or "—",
-        "Preview": shorten(one_line(session.first_line), _PREVIEW),
-        "Last Active": ago(session.last_active_at, now),
-        "Src": session.source,
-        "ID": session.id,
-    }
-
-
-def trash_cells(entry: TrashEntry, now: float) -> list[str]:
-    name = entry.title or shorten(one_line(entry.first_line), _PREVIEW) or "—"
-    return [name, str(entry.message_count), ago(entry.trashed_at, now), entry.session_id]
 
 
 def transcript(parts: Sequence[Part], *, around: int | None = None) -> Iterator[str]:
@@ -60,7 +27,7 @@ def transcript(parts: Sequence[Part], *, around: int | None = None) -> Iterator[
             yield _rule(f"compressed, and continued as {session.id}")
         if reset is not None:
             when = _when(reset.at.timestamp())
-            yield _rule(f"begun anew {_WHY[reset.reason]} on {when}; before it: {reset.from_session}")
+            yield _rule(f"begun anew {WHY_ANEW[reset.reason]} on {when}; before it: {reset.from_session}")
         for message in rows:
             yield ""
             yield from _message(message, marked=message.seq == around)

@@ -1,24 +1,21 @@
-"""`segue sessions`: list, show, rename, stats. What moves and removes sessions is in files of its own."""
+"""`segue sessions`: the list, which must be quick. Every other command is in a file of its own, loaded when it runs."""
 
 import time
 from datetime import datetime
-from typing import Any
 
 import click
 
 from segue import app
-from segue.cli.completing import complete_session
 from segue.cli.lazy import LazyGroup
 from segue.cli.options import AS_JSON
-from segue.cli.output import note, pages, pour, say, show_json, table
-from segue.cli.render import session_table, transcript
+from segue.cli.output import note, show_json, table
+from segue.cli.tables import session_table
 from segue.cli.tidying import tidy_up
 from segue.core.errors import Invalid
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.sessions import Kind, kind_of
-from segue.core.text import count
-from segue.ports.store import Filter, Transaction
-from segue.sessions import exporting, finding, listing, reading, titling
+from segue.ports.store import Filter
+from segue.sessions import listing
 
 _MOST = 10**9
 
@@ -27,6 +24,9 @@ _MOST = 10**9
     cls=LazyGroup,
     commands_in={
         "browse": ("segue.cli.browsing", "browse", "Look through conversations on a full screen."),
+        "show": ("segue.cli.showing", "show", "Read a conversation from its beginning."),
+        "rename": ("segue.cli.marking", "rename", "Give a conversation a title."),
+        "stats": ("segue.cli.status", "stats", "Count conversations and messages."),
         "delete": ("segue.cli.removing", "delete", "Move conversations into the trash, or remove every trace."),
         "prune": ("segue.cli.removing", "prune", "Move old, ended conversations into the trash."),
         "archive": ("segue.cli.marking", "archive", "Put conversations aside."),
@@ -98,62 +98,6 @@ def list_(
     table(*session_table(found[:limit], now))
     if len(found) > limit:
         note(f"… and more; --limit {limit * 2} shows more of them.")
-
-
-@sessions.command()
-@click.argument("wanted", metavar="ID or TITLE", shell_complete=complete_session)
-@click.option("--around", type=int, metavar="SEQ", help="Only those around a message.")
-@click.option("--raw", is_flag=True, help="The words alone, without decoration.")
-@AS_JSON
-def show(wanted: str, around: int | None, raw: bool, as_json: bool) -> None:
-    """Read a conversation from its beginning, all its parts in order."""
-    with app.open_for_reading() as store:
-        session_id = store.read(OWNER_AT_CONSOLE, finding.get_id, wanted)
-        if as_json:
-            show_json(store.read(OWNER_AT_CONSOLE, exporting.export_session, session_id))
-            return
-        if around is None:
-            parts = store.read(OWNER_AT_CONSOLE, reading.transcript_of, session_id)
-        else:
-            parts = store.read(OWNER_AT_CONSOLE, reading.excerpt_of, session_id, around)
-    if raw:
-        pour(message.content for part in parts for message in part.messages if message.content)
-    else:
-        pages(transcript(parts, around=around))
-
-
-@sessions.command()
-@click.argument("wanted", metavar="ID or TITLE", shell_complete=complete_session)
-@click.argument("words", nargs=-1, required=True, metavar="NEW TITLE…")
-def rename(wanted: str, words: tuple[str, ...]) -> None:
-    """Give a conversation a title. Quotes are not needed; an empty title ("") takes it away."""
-    with app.open_store() as store:
-        session_id, title = store.write(OWNER_AT_CONSOLE, _rename, wanted, " ".join(words))
-    say(f"{session_id} is now called '{title}'." if title else f"{session_id} has no title now.")
-
-
-@sessions.command()
-@AS_JSON
-def stats(as_json: bool) -> None:
-    """Count conversations and messages, one line per platform."""
-    with app.open_for_reading() as store:
-        found, size = store.read(OWNER_AT_CONSOLE, listing.stats), store.size()
-    if as_json:
-        sources: dict[str, Any] = {
-            one.source: {"sessions": one.sessions, "messages": one.messages} for one in found.sources
-        }
-        show_json({"sessions": found.sessions, "messages": found.messages, "sources": sources, "database_bytes": size})
-        return
-    say(f"Total sessions: {found.sessions:,}")
-    say(f"Total messages: {found.messages:,}")
-    for one in found.sources:
-        say(f"  {one.source}: {count(one.sessions, 'session')}, {count(one.messages, 'message')}")
-    say(f"Database size: {size / 1_000_000:,.1f} MB")
-
-
-def _rename(tx: Transaction, wanted: str, title: str) -> tuple[str, str | None]:
-    session_id = finding.get_id(tx, wanted)
-    return session_id, titling.set_title(tx, session_id, title)
 
 
 def _earliest(now: float, active_minutes: float | None, since: str | None) -> float | None:

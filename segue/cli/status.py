@@ -1,4 +1,4 @@
-"""`segue status`: one look at the whole."""
+"""`segue status` and `segue sessions stats`: one look at the whole."""
 
 import time
 from typing import Any
@@ -8,7 +8,7 @@ import click
 from segue import app
 from segue.cli.options import AS_JSON
 from segue.cli.output import say, show_json, table
-from segue.cli.render import session_table
+from segue.cli.tables import session_table
 from segue.cli.tidying import tidy_up
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.sessions import Kind, Listed, as_row
@@ -45,6 +45,25 @@ def status(as_json: bool) -> None:
     if recent:
         say()
         table(*session_table(recent, time.time()))
+
+
+@click.command()
+@AS_JSON
+def stats(as_json: bool) -> None:
+    """Count conversations and messages, one line per platform."""
+    with app.open_for_reading() as store:
+        found, size = store.read(OWNER_AT_CONSOLE, listing.stats), store.size()
+    if as_json:
+        sources: dict[str, Any] = {
+            one.source: {"sessions": one.sessions, "messages": one.messages} for one in found.sources
+        }
+        show_json({"sessions": found.sessions, "messages": found.messages, "sources": sources, "database_bytes": size})
+        return
+    say(f"Total sessions: {found.sessions:,}")
+    say(f"Total messages: {found.messages:,}")
+    for one in found.sources:
+        say(f"  {one.source}: {count(one.sessions, 'session')}, {count(one.messages, 'message')}")
+    say(f"Database size: {size / 1_000_000:,.1f} MB")
 
 
 def _look(tx: Transaction) -> tuple[dict[str, Any], list[Listed]]:

@@ -3,6 +3,7 @@
 import time
 from contextlib import suppress
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from segue import app
 from segue.cli.output import note
@@ -11,20 +12,24 @@ from segue.core.errors import StoreBusy, StoreReadOnly
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.text import count
 from segue.ports.store import Store
-from segue.sessions import tidying
-from segue.sessions.tidying import Keeping, Tidied
+from segue.sessions.retaining import Keeping, is_due
+
+if TYPE_CHECKING:
+    from segue.sessions.tidying import Tidied
 
 
 def tidy_up(store: Store, settings: Settings) -> None:
     """Announce and remove what has served its time. When somebody else is writing, there is a next time."""
     keeping, now = Keeping(settings.retention.trash_days, settings.retention.prune_days), time.time()
-    if not store.read(OWNER_AT_CONSOLE, tidying.is_due, keeping, now):
+    if not store.read(OWNER_AT_CONSOLE, is_due, keeping, now):
         return
+    from segue.sessions.tidying import tidy  # hardly ever due, and slow to load
+
     with suppress(StoreReadOnly, StoreBusy), app.open_store() as writing:
-        _tell(writing.write(OWNER_AT_CONSOLE, tidying.tidy, keeping, now), keeping)
+        _tell(writing.write(OWNER_AT_CONSOLE, tidy, keeping, now), keeping)
 
 
-def _tell(done: Tidied, keeping: Keeping) -> None:
+def _tell(done: "Tidied", keeping: Keeping) -> None:
     when = datetime.fromtimestamp(done.due_at).astimezone().strftime("%Y-%m-%d %H:%M")
     if done.leaving_trash:
         sessions = count(done.leaving_trash, "session")

@@ -6,6 +6,7 @@ Every lifecycle rule lives in this file. Nothing here reads a clock, a database 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import NamedTuple
 
 from segue.core.ids import LaneKey, SessionId
 from segue.core.policy import ResetPolicy, ResetReason
@@ -30,8 +31,7 @@ class Interruption(StrEnum):
     SHUTDOWN_DRAIN = "shutdown_timeout"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lane:
+class Lane(NamedTuple):
     """The durable place of a conversation: which session it is in, and how that one stands."""
 
     key: LaneKey

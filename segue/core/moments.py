@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime, tzinfo
 
+SLOT = 900
+"""Seconds; every time zone in use differs from UTC by a multiple of them, so a slot is within one hour everywhere."""
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _FIRST, _LAST = -62_000_000_000, 253_000_000_000  # within the years 1 and 9999, whatever the zone
 

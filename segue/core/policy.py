@@ -5,9 +5,10 @@ of the day (daily). Moments are instants in UTC; the hour of the day belongs to 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
+from types import MappingProxyType
+from typing import NamedTuple
 
 UNRESETTABLE = frozenset({"acp", "api", "api_server", "batch", "cli", "cron", "hook", "node", "subagent", "webhook"})
 """Origins that keep their session until somebody says otherwise."""
@@ -29,8 +30,7 @@ class ResetReason(StrEnum):
     ASKED = "session_reset"
 
 
-@dataclass(frozen=True, slots=True)
-class ResetPolicy:
+class ResetPolicy(NamedTuple):
     mode: ResetMode = ResetMode.BOTH
     at_hour: int = 4
     idle: timedelta = timedelta(minutes=1440)
@@ -62,8 +62,7 @@ class ResetPolicy:
 NEVER = ResetPolicy(mode=ResetMode.NONE)
 
 
-@dataclass(frozen=True, slots=True)
-class ResetRule:
+class ResetRule(NamedTuple):
     """A policy as it is written down: what is not said is taken from the rule below it."""
 
     mode: ResetMode | None = None
@@ -85,13 +84,12 @@ class ResetRule:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ResetPolicies:
+class ResetPolicies(NamedTuple):
     """All rules together: a platform's rule replaces the rest, a type's rule refines the default."""
 
-    default: ResetPolicy = field(default_factory=ResetPolicy)
-    by_type: Mapping[str, ResetRule] = field(default_factory=dict)
-    by_platform: Mapping[str, ResetRule] = field(default_factory=dict)
+    default: ResetPolicy = ResetPolicy()
+    by_type: Mapping[str, ResetRule] = MappingProxyType({})
+    by_platform: Mapping[str, ResetRule] = MappingProxyType({})
 
     def choose(self, platform: str, chat_type: str, thread: str = "") -> ResetPolicy:
         """The policy of a lane. Channels count as groups, and any lane in a thread as a thread."""

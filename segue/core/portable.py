@@ -7,7 +7,6 @@ left out too. Reading an object back checks every field, so that nothing malform
 import json
 import types
 from collections.abc import Callable, Iterator, Mapping
-from hashlib import sha256
 from math import isfinite
 from typing import Any, NamedTuple, get_args, get_type_hints
 
@@ -26,7 +25,8 @@ from segue.core.messages import (
 )
 from segue.core.moments import is_moment
 from segue.core.sessions import Kind, Session, kind_of
-from segue.core.text import escaped, storable
+from segue.core.spelling import dumps
+from segue.core.text import storable
 from segue.core.titles import fitted_title
 
 FORMAT = "segue_session"
@@ -34,9 +34,14 @@ FORMAT_VERSION = 1
 _LARGEST_INTEGER = 2**63 - 1
 _WORDS = ("title", "first_line", "system_prompt", "model_config", "cwd")
 """The columns of a session that hold what somebody wrote."""
+_MEASURES = frozenset({"seq", "state", "role", "timestamp", "token_count"})
+"""The fields of a message that cannot hold what somebody wrote."""
 _DATABASE_ONLY = frozenset({"id", "session_id", "active", "compacted"})
 _NOT_CARRIED = ("id", "session_id", "content", "content_json")
 _TYPES = get_type_hints(Session)
+
+
+Mask = Callable[[Any, str], Any]
 
 
 class PortableMessage(NamedTuple):
@@ -67,26 +72,21 @@ def message_to_json(message: Message) -> dict[str, Any]:
     return said if message.content is None else said | {"content": message.original}
 
 
-def dumps(value: Any) -> str:
-    """The one spelling of a value, so that equal sessions are equal bytes, and harmless ones in a terminal."""
-    return escaped(json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False))
-
-
-def pieces(
-    session: Session, tags: list[str], messages: Iterator[Message], mask: Callable[[Any], Any] | None = None
-) -> Iterator[str]:
+def pieces(session: Session, tags: list[str], messages: Iterator[Message], mask: Mask | None = None) -> Iterator[str]:
     """A session's line in an export, a piece at a time, so that no session need fit in memory twice.
 
-    A `mask` is shown everything that somebody wrote, and gives back what may be seen of it.
+    A `mask` is shown everything that somebody wrote, with the name it stands under, and gives back what may be seen.
     """
     heading = session_to_json(session, tags)
     if mask:
-        heading |= {name: mask(heading[name]) for name in _WORDS}
+        heading |= {name: mask(heading[name], "") for name in _WORDS}
     yield dumps(heading)[:-1] + ',"messages":['
     separator = ""
     for message in messages:
         said = message_to_json(message)
-        yield separator + dumps(mask(said) if mask else said)
+        if mask:
+            said = {name: value if name in _MEASURES else mask(value, name) for name, value in said.items()}
+        yield separator + dumps(said)
         separator = ","
     yield "]}"
 
@@ -120,13 +120,6 @@ def from_mapping(data: Any) -> PortableSession:
         raise InvalidSession("its tags are no list of words")
     unknown = tuple(sorted(data.keys() - {FORMAT, "tags", "messages", *Session._fields}))
     return PortableSession(session, tuple(sorted(set(map(storable, tags)))), messages, unknown)
-
-
-def renamed(portable: PortableSession) -> PortableSession:
-    """The same session under an id that its content decides, so that copying it twice makes one copy."""
-    digest = sha256(repr(portable).encode("utf-8", "replace")).hexdigest()[:8]
-    name = f"{portable.session.id[: LONGEST_ID - 9]}_{digest}"
-    return portable._replace(session=portable.session._replace(id=name))
 
 
 def _session(data: Mapping[str, Any], messages: tuple[PortableMessage, ...]) -> Session:

@@ -6,12 +6,17 @@ redacting once.
 
 No rule may look far and then fail: it starts at a literal or at the edge of what it repeats, it repeats possessively
 (`*+`), and it looks ahead a bounded way. That keeps the time in proportion to the text, whatever the text is.
+
+Most texts hold no secret, so each rule names hints: literals of which a text must hold at least one before the rule can
+match in it. A rule is only tried on texts that hold a hint of it, which is what makes ordinary text cheap.
 """
 
+import json
 import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -37,7 +42,7 @@ def redact_values(value: Any, name: str = "") -> Any:
     """The same JSON value with every secret in its texts replaced; a text may be one by the name it stands under."""
     if isinstance(value, str):
         plain = redact(value)
-        return "[redacted: named]" if plain == value and name and find_secrets(f'{name}="{value}"') else plain
+        return "[redacted: named]" if plain == value and _is_named(name, value) else plain
     if isinstance(value, dict):
         return {key: redact_values(one, str(key)) for key, one in value.items()}
     return [redact_values(one, name) for one in value] if isinstance(value, list) else value
@@ -48,14 +53,54 @@ def count_secrets(text: str) -> int:
     return len(find_secrets(text))
 
 
+def count_in_values(value: Any, name: str = "") -> int:
+    """How many secrets are in the texts of a JSON value: none means that `redact_values` leaves it as it is."""
+    if isinstance(value, str):
+        return count_secrets(value) or int(_is_named(name, value))
+    if isinstance(value, dict):
+        return sum(count_in_values(one, str(key)) for key, one in value.items())
+    return sum(count_in_values(one, name) for one in value) if isinstance(value, list) else 0
+
+
+class Secrets:
+    """Counts the secrets in the values it is shown and, if it redacts, gives them back without."""
+
+    def __init__(self, *, redacts: bool) -> None:
+        self.redacts = redacts
+        self.count = 0
+
+    def __call__(self, value: Any, name: str = "") -> Any:
+        try:
+            found = count_in_values(value, name)
+            shown = redact_values(value, name) if found and self.redacts else value
+        except RecursionError:  # nested almost as deeply as JSON can be read: taken as the text that it is
+            text = self(json.dumps(value, ensure_ascii=False), name)
+            return text if self.redacts else value
+        self.count += found
+        return shown
+
+
+def _is_named(name: str, value: str) -> bool:
+    """Whether a text is a secret by the name it stands under."""
+    may_be = bool(name) and (_is_telling(name) or _LONG_WORD.match(value) is not None)
+    return may_be and bool(find_secrets(f'{name}="{value[:_NAMED]}"'))
+
+
+@lru_cache(maxsize=1000)
+def _is_telling(name: str) -> bool:
+    return bool(_worth_trying(f"{name}="))
+
+
 def find_secrets(text: str) -> list[Secret]:
     """The secrets in the text, in order and apart from each other."""
+    if len(text) < _SHORTEST_KEY and text.isidentifier():
+        return []
     unmarked = _MARK.sub(_fill, text)
     claims = [
         (start, end, rank)
-        for rank, rule in enumerate(_RULES)
-        for match in rule.pattern.finditer(unmarked)
-        if (span := rule.judge(match)) is not None
+        for rank in _worth_trying(unmarked)
+        for match in _RULES[rank].pattern.finditer(unmarked)
+        if (span := _RULES[rank].judge(match)) is not None
         for start, end in [span]
     ]
     joined: list[tuple[int, int, int]] = []
@@ -66,6 +111,28 @@ def find_secrets(text: str) -> list[Secret]:
         else:
             joined.append((start, end, rank))
     return [Secret(_RULES[rank].kind, start, end) for start, end, rank in joined]
+
+
+def _worth_trying(text: str) -> set[int]:
+    """The ranks of the rules that may find something in the text."""
+    ranks = _hinted(text, _IN_TEXT)
+    if long_words := " ".join([word for word in text.split() if len(word) >= _SHORTEST_KEY]):
+        ranks |= _hinted(long_words, _IN_LONG_WORDS)
+    return {rank for rank in ranks if not (looks := _RULES[rank].looks) or any(look.search(text) for look in looks)}
+
+
+def _hinted(text: str, groups: "list[_Group]") -> set[int]:
+    folded = text.casefold().replace("ı", "i")  # a pattern that ignores case takes one for the other
+    found: set[int] = set()
+    for sign, as_written, in_any_case in groups:
+        if sign in text:
+            for hint, ranks in as_written:
+                if hint in text:
+                    found |= ranks
+            for hint, ranks in in_any_case:
+                if hint in folded:
+                    found |= ranks
+    return found
 
 
 def _pieces(text: str, secrets: list[Secret]) -> Iterator[str]:
@@ -166,6 +233,8 @@ _SAMPLE = 200
 _LEAST_ENTROPY = 3.7
 _LEAST_CHANGES = 0.38
 _NAME_REACH = 60
+_SHORTEST_KEY = 15  # characters; a name with its value may be shorter, but is no identifier
+_NAMED = 256  # characters of a value that are read together with its name
 _CLOSING = ".,;:!?)]}>*|\\\"'`"
 
 # Each begins with a set of first letters, which a search skips to; the words follow from there.
@@ -179,6 +248,9 @@ _PASSWORD_NAMES = (
     r"[pPcCmMsSпП密パ비](?i:(?<=p)ass(?:word|wd|phrase|code|wort|(?<=[_-]pass)|(?<=dbpass)|(?<=userpass))|(?<![a-z]p)wd"  # noqa: S105
     r"|(?<=c)ontraseña|(?<=m)ot[ ]de[ ]passe|(?<=s)enha|(?<=п)ароль|(?<=密)[码碼]|(?<=パ)スワード|(?<=비)밀번호)"
 )
+
+_SECRET_HINTS = ("secret", "token", "credential", "key")
+_PASSWORD_HINTS = ("pass", "pwd", "contraseña", "senha", "пароль", "密码", "密碼", "パスワード", "비밀번호")
 
 _PLACEHOLDER = re.compile(
     rf"""(?ix)
@@ -197,6 +269,7 @@ _PLACEHOLDER = re.compile(
     | (?:secrets|vars|vault|op)[.:].*
     """
 )
+_LONG_WORD = re.compile(r"[A-Za-z0-9+/_=-]{20}")
 _CODE = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*[\[(]|[A-Za-z_]+\)|[a-zA-Z_]+(?:(?:\.|::|->)[a-zA-Z_]+)+(?:\W|$)|[{(\[]")
 _WORD = re.compile(r"[^\W\d]+(?:['’-][^\W\d]+)*")
 _LINE_START = re.compile(r"(?:^|\n)[\s>*#{\"'-]*(?:export |set )?[\w.-]*\Z")
@@ -226,10 +299,13 @@ _SIGN = (
 _QUALIFIER = r"(?:[_-]?\d{1,2}|_(?:base|value|prod|production|staging|dev|test|live))?"
 _ASSIGN = r"""\\{0,3}["'`]?\]?[ \t]{0,8}(?::=|=>|[:=](?![:=]))[ \t]{0,8}\\{0,3}["'`]?"""
 
+_ASSIGNED = r"""(?![:=]|//)>?[ \t]{0,8}\\{0,3}["'`]?(?!sha\d)(?P<secret>[A-Za-z0-9+/_=-]{20,}+)"""
 _FEW_WORDS = (
     r"s?[^\w\n]{1,4}(?:[a-zA-Z]{1,10}[^\w\n]{1,4}){0,3}(?!sha\d)"
     r"(?P<secret>(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_=-]{20,}+)"
 )
+
+_URL_PASSWORD = r"""://[^\s:/@"'<>]{0,256}:(?P<secret>[^\s"'<>/]{1,256})@"""  # noqa: S105
 
 _PEM_BEGIN = r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
 _PEM_END = r"-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
@@ -254,29 +330,51 @@ class _Rule(NamedTuple):
     kind: str
     pattern: re.Pattern[str]
     judge: Callable[[re.Match[str]], Span | None]
+    hints: tuple[str, ...]
+    """What a text holds one of where the pattern matches. One in small letters stands for any case of them."""
+    looks: tuple[re.Pattern[str], ...]
+    """Patterns that cost less; if there are any, one of them is found wherever the rule's own is."""
+    is_one_word: bool
+    """Whether the pattern matches no white space, and never less than the shortest key."""
 
 
-def _rule(kind: str, pattern: str, judge: Callable[[re.Match[str]], Span | None] = _whole) -> _Rule:
-    return _Rule(kind, re.compile(pattern), judge)
+def _rule(
+    kind: str,
+    pattern: str,
+    judge: Callable[[re.Match[str]], Span | None] = _whole,
+    *,
+    hints: str | tuple[str, ...],
+    looks: tuple[str, ...] = (),
+    is_one_word: bool = False,
+) -> _Rule:
+    said = (hints,) if isinstance(hints, str) else hints
+    return _Rule(kind, re.compile(pattern), judge, said, tuple(map(re.compile, looks)), is_one_word)
 
 
 def _keys(kind: str, prefixes: str, body: str) -> list[_Rule]:
-    return [_rule(kind, _key(prefix, body)) for prefix in prefixes.split()]
+    return [_rule(kind, _key(prefix, body), hints=prefix, is_one_word=True) for prefix in prefixes.split()]
 
 
 _RULES = (
     # Blocks
-    _rule("service account key", r'"private_key\\{0,3}"\s{0,8}:\s{0,8}\\{0,3}"(?P<secret>-----BEGIN[^"]*+)'),
-    _rule("SSH private key", _pem("-----BEGIN OPENSSH PRIVATE KEY-----")),
-    _rule("PGP private key", _pem("-----BEGIN PGP PRIVATE KEY BLOCK-----")),
-    _rule("private key", _pem(_PEM_BEGIN)),
+    _rule(
+        "service account key",
+        r'"private_key\\{0,3}"\s{0,8}:\s{0,8}\\{0,3}"(?P<secret>-----BEGIN[^"]*+)',
+        hints="-----BEGIN",
+    ),
+    _rule("SSH private key", _pem("-----BEGIN OPENSSH PRIVATE KEY-----"), hints="-----BEGIN"),
+    _rule("PGP private key", _pem("-----BEGIN PGP PRIVATE KEY BLOCK-----"), hints="-----BEGIN"),
+    _rule("private key", _pem(_PEM_BEGIN), hints="-----BEGIN"),
     _rule(
         "private key",
         rf"(?<![A-Za-z0-9+/=])(?:[A-Za-z0-9+/]{{16,}}+={{0,2}}+(?:\r?\n|\\n))++"
         rf"(?:[A-Za-z0-9+/=]{{1,76}}+(?:\r?\n|\\n))?+(?P<end>{_PEM_END})?+",
         _if_closed,
+        hints="-----END",
     ),
-    _rule("SSH private key", r"Private-Lines: \d{1,4}(?P<secret>(?:\r?\n[A-Za-z0-9+/=]{4,}+)++)"),
+    _rule(
+        "SSH private key", r"Private-Lines: \d{1,4}(?P<secret>(?:\r?\n[A-Za-z0-9+/=]{4,}+)++)", hints="Private-Lines"
+    ),
     # Keys that show whose they are
     *_keys("Anthropic key", "sk-ant-", r"[\w-]{16,}+"),
     *_keys("OpenAI key", "sk-proj- sk-svcacct- sk-admin- sk-", r"[\w-]{20,}+"),
@@ -284,19 +382,41 @@ _RULES = (
     *_keys("GitHub token", "github_pat_", r"\w{22,}+"),
     *_keys("GitLab token", "glpat- gldt- glrt- glcbt- glptt-", r"[\w.-]{18,}+"),
     *_keys("Slack token", "xoxa- xoxb- xoxp- xoxr- xoxs- xoxe- xoxe. xapp-", r"[\w.-]{10,}+"),
-    _rule("Slack webhook", r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[\w/-]{16,}+)"),
-    _rule("Discord webhook", r"/api/(?:v\d{1,2}/)?webhooks/\d{15,22}/(?P<secret>[\w-]{30,}+)"),
-    _rule("Discord token", r"(?<![\w.-])[MNO][\w-]{22,27}\.[\w-]{6}\.[\w-]{27,}+"),
-    _rule("Telegram token", r"(?<!\d)\d{8,10}:AA[\w-]{30,}+"),
+    _rule(
+        "Slack webhook",
+        r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[\w/-]{16,}+)",
+        hints="hooks.slack.com/",
+        is_one_word=True,
+    ),
+    _rule(
+        "Discord webhook",
+        r"/api/(?:v\d{1,2}/)?webhooks/\d{15,22}/(?P<secret>[\w-]{30,}+)",
+        hints="webhooks/",
+        is_one_word=True,
+    ),
+    _rule(
+        "Discord token",
+        r"(?<![\w.-])[MNO][\w-]{22,27}\.[\w-]{6}\.[\w-]{27,}+",
+        hints=".",
+        is_one_word=True,
+        looks=(r"\.[\w-]{6}\.[\w-]{27}",),
+    ),
+    _rule("Telegram token", r"(?<!\d)\d{8,10}:AA[\w-]{30,}+", hints=":AA", is_one_word=True),
     *_keys("AWS key id", "AKIA ASIA ABIA ACCA", r"[A-Z0-9]{16}(?![A-Za-z0-9])"),
     _rule(
         "AWS secret key",
         rf"(?i:secret_?access_?key|aws_?secret_?key){_ASSIGN}(?P<secret>[A-Za-z0-9/+]{{40}})(?![A-Za-z0-9/+])",
+        hints="secret",
     ),
     *_keys("Google key", "AIza", r"[\w-]{35,}+"),
     *_keys("Google token", "ya29.", r"[\w.-]{20,}+"),
     *_keys("Google token", "GOCSPX-", r"[\w-]{24,}+"),
-    _rule("Azure key", r"(?:AccountKey|SharedAccessKey)=(?P<secret>[A-Za-z0-9+/]{40,}+={0,2})"),
+    _rule(
+        "Azure key",
+        r"(?:AccountKey|SharedAccessKey)=(?P<secret>[A-Za-z0-9+/]{40,}+={0,2})",
+        hints=("AccountKey=", "AccessKey="),
+        is_one_word=True,
+    ),
     *_keys("Stripe key", "sk_live_ rk_live_ pk_live_ sk_test_ rk_test_ whsec_", r"[A-Za-z0-9+/]{16,}+=*"),
     *_keys("Twilio key", "SK AC", r"[0-9a-f]{32}(?![A-Za-z0-9])"),
     *_keys("SendGrid key", "SG.", r"[\w-]{16,32}\.[\w-]{16,}+"),
@@ -317,6 +437,7 @@ _RULES = (
     _rule(
         "Heroku key",
         rf"(?i:heroku)[\w-]{{0,30}}{_ASSIGN}(?P<secret>[0-9a-fA-F]{{8}}(?:-[0-9a-fA-F]{{4}}){{3}}-[0-9a-fA-F]{{12}})",
+        hints="heroku",
     ),
     *_keys("Cloudflare key", "v1.0-", r"[0-9a-f]{24}-[0-9a-f]{100,}+"),
     *_keys("Cloudflare key", "cfk_ cfut_ cfat_", r"[A-Za-z0-9]{40,}+"),
@@ -326,51 +447,83 @@ _RULES = (
     *_keys("Notion token", "secret_ ntn_", r"[A-Za-z0-9]{40,}+"),
     *_keys("Figma token", "figd_", r"[\w-]{20,}+"),
     *_keys("Atlassian token", "ATATT ATCTT", r"[\w=-]{40,}+"),
-    _rule("JWT", r"(?<![\w-])eyJ[\w-]{8,}+\.[\w-]{8,}+(?:\.[\w-]*+)?"),
+    _rule("JWT", r"(?<![\w-])eyJ[\w-]{8,}+\.[\w-]{8,}+(?:\.[\w-]*+)?", hints="eyJ", is_one_word=True),
     # Keys that show what they are for
     _rule(
         "authorization",
         r"""(?i:authorization)\\{0,3}["']?\s{0,8}[:=,]\s{0,8}\\{0,3}["']?"""
         r"""(?i:bearer|basic|token|digest|apikey)[ ]{1,8}(?P<secret>[^\s"'`\\,;<>]++)""",
         _unless_placeholder,
+        hints="authorization",
     ),
-    _rule("authorization", r"(?i:bearer)[ ]{1,8}(?=[A-Za-z._~+/-]{0,64}\d)(?P<secret>[\w.~+/-]{20,}+=*)"),
+    _rule(
+        "authorization",
+        r"(?i:bearer)[ ]{1,8}(?=[A-Za-z._~+/-]{0,64}\d)(?P<secret>[\w.~+/-]{20,}+=*)",
+        hints="bearer",
+    ),
     _rule(
         "connection password",
         r"(?:postgres|postgresql|mysql|mariadb|mongodb|redis|rediss|amqp|amqps|mssql|oracle|clickhouse|cockroachdb|nats|ldap|smtp)"
-        r"""(?:\+\w{1,20})?://[^\s:/@"'<>]{0,256}:(?P<secret>[^\s"'<>/]{1,256})@""",
+        rf"(?:\+\w{{1,20}})?{_URL_PASSWORD}",
         _unless_placeholder,
+        hints="://",
+        looks=(_URL_PASSWORD,),
     ),
-    _rule("URL password", r"""://[^\s:/@"'<>]{0,256}:(?P<secret>[^\s"'<>/]{1,256})@""", _unless_placeholder),
+    _rule("URL password", _URL_PASSWORD, _unless_placeholder, hints="://"),
     _rule(
         "URL parameter",
         r"[?&](?i:(?:[a-z]{1,20}[_-]){0,2}(?:token|key|secret|sig|signature|password|passwd|pwd|apikey|auth))"
         r"""=(?P<secret>[^\s&#"'<>`)\]\\]++)""",
         _unless_placeholder,
+        hints=("?", "&"),
+        looks=(r"[?&][\w-]{3,60}=",),
     ),
-    _rule("password", rf"<(?:{_PASSWORD_NAMES})>(?P<secret>[^<\n]{{1,256}}+)</", _unless_placeholder),
-    _rule("secret", rf"<(?:{_SECRET_NAMES})>(?P<secret>[^<\n]{{1,256}}+)</", _unless_placeholder),
-    _rule("password", rf"(?:{_PASSWORD_NAMES}){_QUALIFIER}{_SIGN}{_VALUE}", _password),
-    _rule("secret", rf"(?:{_SECRET_NAMES}){_QUALIFIER}{_SIGN}{_VALUE}", _token),
+    _rule("password", rf"<(?:{_PASSWORD_NAMES})>(?P<secret>[^<\n]{{1,256}}+)</", _unless_placeholder, hints="</"),
+    _rule("secret", rf"<(?:{_SECRET_NAMES})>(?P<secret>[^<\n]{{1,256}}+)</", _unless_placeholder, hints="</"),
+    _rule("password", rf"(?:{_PASSWORD_NAMES}){_QUALIFIER}{_SIGN}{_VALUE}", _password, hints=_PASSWORD_HINTS),
+    _rule("secret", rf"(?:{_SECRET_NAMES}){_QUALIFIER}{_SIGN}{_VALUE}", _token, hints=_SECRET_HINTS),
     _rule(
         "password",
         rf"""--(?:[a-z]{{1,20}}-){{0,2}}(?:{_PASSWORD_NAMES})(?P<before>)(?P<sign>[ ])(?P<gap>){_VALUE}""",
         _password,
+        hints=_PASSWORD_HINTS,
     ),
     _rule(
         "secret",
         rf"""--(?:[a-z]{{1,20}}-){{0,2}}(?:{_SECRET_NAMES})(?P<before>)(?P<sign>[ ])(?P<gap>){_VALUE}""",
         _token,
+        hints=_SECRET_HINTS,
     ),
     # Strings that only their disorder gives away
     _rule(
         "secret",
-        r"""[:=](?![:=]|//)>?[ \t]{0,8}\\{0,3}["'`]?(?!sha\d)(?P<secret>[A-Za-z0-9+/_=-]{20,}+)""",
+        rf"[:=]{_ASSIGNED}",
         _if_random_and_unexplained,
+        hints=(":", "="),
+        looks=(f":{_ASSIGNED}", f"={_ASSIGNED}"),  # a search for one literal is much faster than for either
     ),
-    _rule("secret", rf"(?:{_SECRET_NAMES}){_FEW_WORDS}", _if_random),
-    _rule("secret", rf"(?:{_PASSWORD_NAMES}){_FEW_WORDS}", _if_random),
-    _rule("secret", rf"[kK]ey(?<![A-Za-z0-9]...){_FEW_WORDS}", _if_random),
+    _rule("secret", rf"(?:{_SECRET_NAMES}){_FEW_WORDS}", _if_random, hints=_SECRET_HINTS),
+    _rule("secret", rf"(?:{_PASSWORD_NAMES}){_FEW_WORDS}", _if_random, hints=_PASSWORD_HINTS),
+    _rule("secret", rf"[kK]ey(?<![A-Za-z0-9]...){_FEW_WORDS}", _if_random, hints="key"),
 )
 
 _MARK = re.compile(rf"\[redacted: (?:{'|'.join(sorted({re.escape(rule.kind) for rule in _RULES}))})\]")
+
+
+_Hints = list[tuple[str, set[int]]]
+_Group = tuple[str, _Hints, _Hints]
+"""Hints that hold the same sign, as written and in any case, each with the ranks of its rules. Without the sign in a
+text, none of them is in it."""
+
+
+def _grouped(rules: list[tuple[int, _Rule]]) -> list[_Group]:
+    groups: list[_Group] = [(sign, [], []) for sign in ("_", "-", "/", "")]
+    for hint in dict.fromkeys(hint for _, rule in rules for hint in rule.hints):
+        _, as_written, in_any_case = next(group for group in groups if group[0] in hint)
+        ranks = {rank for rank, rule in rules if hint in rule.hints}
+        (in_any_case if hint.islower() else as_written).append((hint, ranks))
+    return groups
+
+
+_IN_TEXT = _grouped([(rank, rule) for rank, rule in enumerate(_RULES) if not rule.is_one_word])
+_IN_LONG_WORDS = _grouped([(rank, rule) for rank, rule in enumerate(_RULES) if rule.is_one_word])

@@ -1,7 +1,6 @@
 """Who asks, and who will see the answer. Every read of the store is made under a scope."""
 
-from dataclasses import dataclass
-from typing import NewType
+from typing import NamedTuple, NewType
 
 from segue.core.keys import Chat, KeyRules, Main, Place, build_key, encode_segment
 from segue.core.sources import SessionSource
@@ -18,8 +17,7 @@ PRIVATE = Audience("")
 """A direct conversation: only the principal sees the answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(NamedTuple):
     """What may be read: everything at the owner's terminal, one's own in private, the room's own in a room."""
 
     principal: Principal

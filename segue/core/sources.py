@@ -1,7 +1,7 @@
 """Where a message came from: platform, account, chat, thread and person, as its adapter saw them."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, Self
 
 from segue.core.errors import InvalidSource
@@ -47,16 +47,17 @@ class SessionSource:
 
     def to_dict(self) -> dict[str, Any]:
         """Every field that says something, ready for JSON."""
-        return {name: value for name, value in asdict(self).items() if value not in (None, "", False)}
+        return {name: value for name in _FIELDS if (value := getattr(self, name)) not in (None, "", False)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`; fields that a newer program added are left aside."""
         if not isinstance(data.get("platform"), str):
             raise InvalidSource("A source needs a platform.")
-        said: dict[str, Any] = {
-            field.name: data[field.name] for field in fields(cls) if data.get(field.name) is not None
-        }
+        said: dict[str, Any] = {name: data[name] for name in _FIELDS if data.get(name) is not None}
         for name, value in said.items():
             said[name] = value if isinstance(value, bool | str) else str(value)
         return cls(**said)
+
+
+_FIELDS = tuple(field.name for field in fields(SessionSource))

@@ -95,9 +95,9 @@ def size(number: float) -> str:
     """A number of bytes as people say it: `512 bytes`, `23.6 kB`, `1.2 MB`."""
     if number < 1000:
         return count(int(number), "byte")
-    unit = "kB"
-    for unit in ("kB", "MB", "GB", "TB"):
-        number /= 1000
-        if number < 999.95:
-            break
+    units = iter(("kB", "MB", "GB", "TB"))
+    unit = next(units)
+    number /= 1000
+    while number >= 999.95 and (larger := next(units, "")):
+        number, unit = number / 1000, larger
     return f"{number:.1f} {unit}"

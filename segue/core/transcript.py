@@ -8,15 +8,19 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Sequence
 from math import inf
+from operator import attrgetter
 from typing import Any, NamedTuple
 
-from segue.core.messages import SUMMARY_SEQ, Message, called, decode, encode
+from segue.core.messages import SUMMARY_SEQ, Message, State, called, decode, encode
 from segue.core.text import storable
 
 UNKNOWN_RESULT = "The result of this call is unknown: the conversation was interrupted before it returned."
 _REASONING = ("reasoning", "reasoning_content")
 _REASONING_JSON = ("reasoning_details", "codex_reasoning_items", "codex_message_items")
 _NAME_BREAKERS = str.maketrans("", "", "[]\r\n\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")
+_reasoning_of = attrgetter(*_REASONING, *_REASONING_JSON)
+_NO_REASONING = (None,) * len(_REASONING + _REASONING_JSON)
+_LIVE = str(State.LIVE)
 _OURS = frozenset({"role", "content", "tool_calls", "tool_call_id"})
 
 Chat = dict[str, Any]
@@ -34,8 +38,8 @@ def as_chat(messages: Iterable[Message], *, provider: str | None = None, shared:
 
     With a `provider`, reasoning of other providers is left out. In a `shared` lane user messages carry their author.
     """
-    live = [message for message in messages if message.is_live]
-    calls = [_calls(message) for message in live]
+    live = [message for message in messages if message.state == _LIVE]
+    calls = [_NO_CALLS if message.tool_calls is None else _calls(message) for message in live]
     results = _Results(live, calls)
     view: list[Chat] = []
     for position, message in enumerate(live):
@@ -55,6 +59,9 @@ class _Call(NamedTuple):
     answers_to: str | None
     """What its result calls it: the id it came with, or nothing."""
     shown: Chat
+
+
+_NO_CALLS: list[_Call] = []
 
 
 class _Results:
@@ -86,7 +93,7 @@ class _Results:
 
 def _calls(message: Message) -> list[_Call]:
     """The calls of an assistant message, each with an id of its own."""
-    if message.role != "assistant" or message.tool_calls is None:
+    if message.role != "assistant":
         return []
     calls = message.calls
     own = {str(call.get("id")) for call in calls}
@@ -119,6 +126,8 @@ def _shown(call: Chat, name: str) -> Chat:
     if kind != "function":
         return {**call, "id": name}
     function = call.get("function")
+    if call == {"id": name, "type": kind, "function": function} and _is_well_formed(function):
+        return call
     said = dict(function) if isinstance(function, dict) else {"arguments": call.get("arguments")}
     arguments = said.get("arguments")
     if not isinstance(arguments, str):
@@ -127,15 +136,23 @@ def _shown(call: Chat, name: str) -> Chat:
     return {**rest, "type": kind, "id": name, "function": {**said, "name": called(call), "arguments": arguments}}
 
 
+def _is_well_formed(function: Any) -> bool:
+    return isinstance(function, dict) and all(isinstance(function.get(field), str) for field in ("name", "arguments"))
+
+
 def _chat(message: Message, calls: Sequence[_Call], provider: str | None, shared: bool) -> Chat:
-    content = message.original
-    if not isinstance(content, str | list | None):
-        content = encode(content)  # providers take words, or a list of parts
-    chat = _extra(message) | {"role": message.role, "content": content}
+    content = message.content
+    if message.content_json is not None:
+        content = message.original
+        if not isinstance(content, str | list | None):
+            content = encode(content)  # providers take words, or a list of parts
+    chat: Chat = {"role": message.role, "content": content}
+    if message.extra is not None:
+        chat = _extra(message) | chat
     if message.role == "assistant":
         if calls:
             chat["tool_calls"] = [call.shown for call in calls]
-        return chat | _reasoning(message, provider)
+        return chat | _reasoning(message, provider) if _reasoning_of(message) != _NO_REASONING else chat
     if content is None:
         chat["content"] = ""
     if shared and message.role == "user" and message.author:
@@ -155,7 +172,9 @@ def _says_something(chat: Chat) -> bool:
 
 def _result(name: str, message: Message) -> Chat:
     content = message.original
-    chat = _extra(message) | {"role": "tool", "tool_call_id": name, "content": "" if content is None else content}
+    chat: Chat = {"role": "tool", "tool_call_id": name, "content": "" if content is None else content}
+    if message.extra is not None:
+        chat = _extra(message) | chat
     if message.tool_name:
         chat["name"] = message.tool_name
     return chat

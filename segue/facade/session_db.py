@@ -294,7 +294,9 @@ class SessionDB:
             tag=tag,
         )
         rows = self._store.read(self._scope, listing.list_rows, wanted, limit, offset)
-        return [row | {"preview": row["first_line"][:60], "last_active": row["last_active_at"]} for row in rows]
+        for row in rows:
+            row["preview"], row["last_active"] = row["first_line"][:60], row["last_active_at"]
+        return rows
 
     def search_sessions(self, source: str | None = None, limit: int = 20, offset: int = 0) -> list[dict[str, Any]]:
         """Every session of a source, in all kinds and parts, the most recently active first."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import datetime
 from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 
+from segue.core.insights import Conversation, Group
 from segue.core.lifecycle import Lane
 from segue.core.lineage import Link
 from segue.core.messages import Draft, Message
@@ -118,6 +119,12 @@ class Sessions(Protocol):
     def listed(self, wanted: Filter, limit: int | None, offset: int) -> list[Listed]: ...
     def count(self, wanted: Filter) -> int: ...
     def by_source(self) -> list[SourceCount]: ...
+    def sums_by(self, column: str, wanted: Filter) -> list[Group]:
+        """What sessions add up to, for each value of `model` or `source`; the most tokens first."""
+
+    def longest(self, wanted: Filter) -> Conversation | None:
+        """The conversation with the most messages, all its parts together."""
+
     def in_order(self, sources: Collection[str] = ()) -> Iterator[Session]:
         """Every session, oldest first, read in small steps."""
 
@@ -146,6 +153,11 @@ class Messages(Protocol):
         """Change the state of every message from `first_seq` on that is in state `old`."""
 
     def count(self, session_id: str | None = None) -> int: ...
+    def per_slot_since(self, moment: float, sources: Collection[str] = ()) -> Iterator[tuple[int, int]]:
+        """How many live messages there were in each `SLOT` of time since a moment, counted from 1970 on."""
+
+    def calls_since(self, moment: float, sources: Collection[str] = ()) -> Iterator[str]:
+        """The tool calls of each live message since a moment that has any, as they are stored."""
 
 
 class Lanes(Protocol):

@@ -5,8 +5,9 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from segue.core.errors import Ambiguous, NotFound
-from segue.core.portable import dumps, from_mapping
+from segue.core.portable import from_mapping
 from segue.core.sessions import Listed, Session
+from segue.core.spelling import dumps
 from segue.ports.store import Filter, Transaction, TrashEntry
 from segue.sessions.exporting import export_session
 from segue.sessions.finding import find_conversation, find_successor, get_session

@@ -1,15 +1,16 @@
-"""Sessions leave the store whole: every column, every message in every state."""
+"""Sessions leave the store whole, every column, every message in every state; or as a document for people."""
 
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
+from segue.core.documents import Entry, Format, begun_anew, continued, entry_of, is_shown, said
 from segue.core.messages import Message
-from segue.core.portable import message_to_json, pieces, session_to_json
+from segue.core.portable import Mask, message_to_json, pieces, session_to_json
 from segue.core.sessions import Session
-from segue.ports.store import Transaction
-from segue.sessions.finding import get_session
+from segue.ports.store import Filter, Transaction
+from segue.sessions.finding import find_ancestors, find_parts, get_session
 
-_STEP = 200  # messages read at a time
+_STEP = 20  # messages read at a time: each may be large
 
 
 def export_session(tx: Transaction, session_id: str) -> dict[str, Any]:
@@ -26,7 +27,7 @@ def export_lines(
     ids: Collection[str] = (),
     advance: Callable[[int], object] = bool,
     *,
-    mask: Callable[[Any], Any] | None = None,
+    mask: Mask | None = None,
 ) -> int:
     """Write sessions as JSON lines, oldest first, piece by piece; how many there were."""
     count = 0
@@ -38,6 +39,69 @@ def export_lines(
         advance(1)
         count += 1
     return count
+
+
+def export_document(
+    tx: Transaction,
+    write: Callable[[str], object],
+    form: Format,
+    mask: Callable[[Any], Any],
+    sources: Collection[str] = (),
+    ids: Collection[str] = (),
+    advance: Callable[[int], object] = bool,
+) -> int:
+    """Write conversations for people to read, oldest first, a message at a time; how many there were."""
+    total = len(ids) or tx.sessions.count(conversations(sources))
+    for piece in form.begin(_contents(tx, mask, sources, ids), total):
+        write(piece)
+    for number, parts in enumerate(_conversations(tx, sources, ids), 1):
+        write(form.conversation(entry_of(number, parts, mask)))
+        for place, part in enumerate(parts, 1):
+            _write_part(tx, write, form, mask, number, place, part)
+        write(form.close_conversation())
+        advance(1)
+    write(form.end())
+    return total
+
+
+def conversations(sources: Collection[str] = ()) -> Filter:
+    """Every conversation once, by its newest part."""
+    return Filter(sources=tuple(sources), archived=None)
+
+
+def _write_part(
+    tx: Transaction,
+    write: Callable[[str], object],
+    form: Format,
+    mask: Callable[[Any], Any],
+    number: int,
+    place: int,
+    part: Session,
+) -> None:
+    if place > 1:
+        write(form.break_(continued(part, mask)))
+    if reset := tx.lanes.reset_into(part.id):
+        write(form.break_(begun_anew(reset.reason, reset.at, reset.from_session, mask)))
+    for message in _messages(tx, part.id):
+        if is_shown(message):
+            write(form.message(said(message, number, place, mask)))
+
+
+def _contents(
+    tx: Transaction, mask: Callable[[Any], Any], sources: Collection[str], ids: Collection[str]
+) -> Iterator[Entry]:
+    for number, parts in enumerate(_conversations(tx, sources, ids), 1):
+        yield entry_of(number, parts, mask)
+
+
+def _conversations(tx: Transaction, sources: Collection[str], ids: Collection[str]) -> Iterator[list[Session]]:
+    """The parts of each conversation, read anew for every walk through them: all at once might be too many."""
+    if ids:
+        yield from (find_parts(tx, one) for one in ids)
+        return
+    for session in tx.sessions.in_order(sources):
+        if not tx.sessions.children([session.id]):
+            yield [*find_ancestors(tx, session), session]
 
 
 def _tags(tx: Transaction, session: Session) -> list[str]:

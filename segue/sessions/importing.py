@@ -1,10 +1,12 @@
 """Sessions come in from an export: unchanged, once, and without disturbing what is there."""
 
 from enum import StrEnum
+from hashlib import sha256
 from typing import NamedTuple
 
 from segue.core.errors import InvalidSession
-from segue.core.portable import PortableSession, from_mapping, renamed
+from segue.core.ids import LONGEST_ID
+from segue.core.portable import PortableSession, from_mapping
 from segue.core.sessions import Session, TitleSource
 from segue.ports.store import Transaction
 from segue.sessions.discarding import discard_session
@@ -52,7 +54,7 @@ def import_session(tx: Transaction, portable: PortableSession, *, on_conflict: O
             discard_session(tx, session_id, now)
             outcome = Outcome.REPLACED
         else:
-            portable, outcome = renamed(portable), Outcome.COPIED
+            portable, outcome = _renamed(portable), Outcome.COPIED
             if tx.sessions.find(portable.session.id):
                 return Imported(portable.session.id, Outcome.UNCHANGED, len(portable.messages))
     session, notes = _fitted(tx, portable.session, now)
@@ -96,3 +98,10 @@ def _fitted(tx: Transaction, session: Session, now: float) -> tuple[Session, lis
         notes.append("its parent is one of its own descendants; the link was left out")
         session = session._replace(parent_session_id=None)
     return session, notes
+
+
+def _renamed(portable: PortableSession) -> PortableSession:
+    """The same session under an id that its content decides, so that copying it twice makes one copy."""
+    digest = sha256(repr(portable).encode("utf-8", "replace")).hexdigest()[:8]
+    name = f"{portable.session.id[: LONGEST_ID - 9]}_{digest}"
+    return portable._replace(session=portable.session._replace(id=name))

@@ -19,9 +19,11 @@ def list_sessions(tx: Transaction, wanted: Filter, limit: int = 20, offset: int 
 
 def list_rows(tx: Transaction, wanted: Filter, limit: int = 20, offset: int = 0) -> list[dict[str, Any]]:
     """The same as dictionaries, with their tags."""
-    found = list_sessions(tx, wanted, limit, offset)
-    tags = tx.sessions.tags([session.id for session in found])
-    return [as_row(session) | {"tags": tags.get(session.id, [])} for session in found]
+    rows = [as_row(session) for session in list_sessions(tx, wanted, limit, offset)]
+    tags = tx.sessions.tags([row["id"] for row in rows])
+    for row in rows:
+        row["tags"] = tags.get(row["id"], [])
+    return rows
 
 
 def count_sessions(tx: Transaction, wanted: Filter) -> int:

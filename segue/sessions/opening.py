@@ -1,6 +1,5 @@
 """A message arrives in a lane: which session does it belong to?"""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -54,7 +53,7 @@ def open_session(tx: Transaction, arrival: Arrival, rules: Rules) -> Opened:
     if arrival.force_new and lane is not None and not isinstance(decision, Start):
         decision = Reset(ResetReason.ASKED)
     lane = lane or _new_lane(place, source, scope, now)
-    lane = replace(lane, origin=source, last_person_at=now, updated_at=now, finalised_at=None)
+    lane = lane._replace(origin=source, last_person_at=now, updated_at=now, finalised_at=None)
     if isinstance(decision, Start):
         lane = begin_session(tx, lane, arrival.fresh_id, now, agent=arrival.agent)
     elif isinstance(decision, Reset):
@@ -97,7 +96,7 @@ def begin_session(
             audience=lane.audience,
         ),
     )
-    return replace(lane, session_id=SessionId(session_id), phase=Phase.ACTIVE, phase_reason=None, phase_since=None)
+    return lane._replace(session_id=SessionId(session_id), phase=Phase.ACTIVE, phase_reason=None, phase_since=None)
 
 
 def reset_lane(tx: Transaction, lane: Lane, session_id: str, reason: ResetReason, now: datetime, *, who: str) -> Lane:
@@ -116,10 +115,10 @@ def reset_lane(tx: Transaction, lane: Lane, session_id: str, reason: ResetReason
 def save_lane(tx: Transaction, lane: Lane) -> Lane:
     """Write a lane, new or changed; whoever changed it in between goes first."""
     if lane.version == 0:
-        tx.lanes.insert(replace(lane, version=1))
+        tx.lanes.insert(lane._replace(version=1))
     elif not tx.lanes.change(lane):
         raise StoreBusy(f"Lane {lane.key} is being changed by somebody else; try again.")
-    return replace(lane, version=lane.version + 1)
+    return lane._replace(version=lane.version + 1)
 
 
 def _new_lane(place: Place, source: SessionSource, scope: Scope, now: datetime) -> Lane:
@@ -149,7 +148,7 @@ def _standing(tx: Transaction, key: LaneKey, scope: Scope, now: datetime) -> Lan
         tx.sessions.change(lane.session_id, ended_at=now.timestamp(), end_reason="owner_changed")
     own = tx.sessions.open_in_lane(key, scope.principal, scope.room or "")
     session_id = SessionId(own.id) if own else None
-    return replace(lane, principal=scope.principal, audience=scope.room or "", session_id=session_id)
+    return lane._replace(principal=scope.principal, audience=scope.room or "", session_id=session_id)
 
 
 def _rebuilt(tx: Transaction, key: LaneKey, scope: Scope) -> Lane | None:

@@ -28,9 +28,9 @@ def reset_on_request(
     """`/new` and `/reset`: a new session in the same lane."""
     lane = get_lane(tx, key)
     if display_name and lane.origin:
-        lane = replace(lane, origin=replace(lane.origin, chat_name=display_name))
+        lane = lane._replace(origin=replace(lane.origin, chat_name=display_name))
     lane = reset_lane(tx, lane, fresh_id, ResetReason.ASKED, now, who=who)
-    return save_lane(tx, replace(lane, updated_at=now, last_person_at=now, finalised_at=None))
+    return save_lane(tx, lane._replace(updated_at=now, last_person_at=now, finalised_at=None))
 
 
 def switch_session(tx: Transaction, key: str, target_id: str, now: datetime) -> Lane:
@@ -41,8 +41,8 @@ def switch_session(tx: Transaction, key: str, target_id: str, now: datetime) -> 
         tx.sessions.change(lane.session_id, ended_at=now.timestamp(), end_reason="session_switch")
     _give(tx, target, lane)
     tx.sessions.change(target.id, ended_at=None, end_reason=None, lane_key=lane.key)
-    active = replace(lane, session_id=SessionId(target.id), phase=Phase.ACTIVE, phase_reason=None, phase_since=None)
-    return save_lane(tx, replace(active, updated_at=now, last_person_at=now, finalised_at=None))
+    active = lane._replace(session_id=SessionId(target.id), phase=Phase.ACTIVE, phase_reason=None, phase_since=None)
+    return save_lane(tx, active._replace(updated_at=now, last_person_at=now, finalised_at=None))
 
 
 def _give(tx: Transaction, session: Session, lane: Lane) -> None:
@@ -58,7 +58,7 @@ def _give(tx: Transaction, session: Session, lane: Lane) -> None:
 
 def suspend_lane(tx: Transaction, key: str, now: datetime, reason: str = "stopped") -> Lane:
     """The next message starts a new session, whatever the policy says."""
-    return save_lane(tx, replace(get_lane(tx, key), phase=Phase.SUSPENDED, phase_reason=reason, phase_since=now))
+    return save_lane(tx, get_lane(tx, key)._replace(phase=Phase.SUSPENDED, phase_reason=reason, phase_since=now))
 
 
 def interrupt_lane(tx: Transaction, key: str, reason: Interruption, now: datetime) -> Lane:
@@ -66,7 +66,7 @@ def interrupt_lane(tx: Transaction, key: str, reason: Interruption, now: datetim
     lane = get_lane(tx, key)
     if interrupt(lane.phase) is Phase.SUSPENDED:
         return lane
-    return save_lane(tx, replace(lane, phase=Phase.INTERRUPTED, phase_reason=reason, phase_since=now))
+    return save_lane(tx, lane._replace(phase=Phase.INTERRUPTED, phase_reason=reason, phase_since=now))
 
 
 def complete_turn(tx: Transaction, key: str) -> Lane:
@@ -74,7 +74,7 @@ def complete_turn(tx: Transaction, key: str) -> Lane:
     lane = get_lane(tx, key)
     if lane.phase is not Phase.INTERRUPTED:
         return lane
-    return save_lane(tx, replace(lane, phase=Phase.ACTIVE, phase_reason=None, phase_since=None))
+    return save_lane(tx, lane._replace(phase=Phase.ACTIVE, phase_reason=None, phase_since=None))
 
 
 def touch_lane(tx: Transaction, key: str, now: datetime, context_tokens: int | None = None) -> Lane:
@@ -82,7 +82,7 @@ def touch_lane(tx: Transaction, key: str, now: datetime, context_tokens: int | N
     lane = get_lane(tx, key)
     if context_tokens is not None and lane.session_id:
         tx.sessions.change(lane.session_id, context_tokens=context_tokens)
-    return save_lane(tx, replace(lane, updated_at=now))
+    return save_lane(tx, lane._replace(updated_at=now))
 
 
 def interrupt_recent(tx: Transaction, now: datetime, max_age: timedelta) -> int:

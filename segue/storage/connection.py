@@ -47,6 +47,10 @@ class SqliteConnection(Executor):
         self.handle.execute(sql, parameters)
         return self.handle.changes()
 
+    def insert(self, sql: str, parameters: Parameters) -> int:
+        self.handle.execute(sql, parameters)
+        return self.handle.last_insert_rowid()
+
     def value(self, sql: str) -> object:
         return self.rows(sql)[0][0]
 
@@ -77,3 +81,7 @@ class SqliteConnection(Executor):
 
 def _uri_path(path: Path) -> str:
     return str(path).replace("%", "%25").replace("?", "%3F").replace("#", "%23")
+
+
+def sqlite_version() -> str:
+    return apsw.sqlite_lib_version()

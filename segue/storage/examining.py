@@ -3,18 +3,13 @@
 import re
 from collections.abc import Iterator
 from enum import StrEnum
-from pathlib import Path
 from typing import NamedTuple
 
 import apsw
 
-from segue.core.errors import ForeignDatabase
 from segue.storage.connection import SqliteConnection
 from segue.storage.schema import INDEXES, SCHEMA_VERSION, TABLES
 
-APPLICATION_ID = 0x5365_6775  # "Segu"
-
-_WHOSE = "SELECT (SELECT application_id FROM pragma_application_id), (SELECT count(*) FROM sqlite_schema)"
 _MOST_COMPLAINTS = 100
 _NAMED_INDEX = re.compile(r"(?:from|in|of) index (\S+)$")
 _TREE = re.compile(r"^Tree (\d+) ")
@@ -50,18 +45,6 @@ class Gap(NamedTuple):
 class Counts(NamedTuple):
     sessions: int
     messages: int
-
-
-def is_ours(connection: SqliteConnection, path: Path) -> bool:
-    """Whether a file is ours, and not just empty; another program's is refused."""
-    owner, tables = connection.rows(_WHOSE)[0]
-    if owner == APPLICATION_ID:
-        return True
-    if owner or tables:
-        raise ForeignDatabase(
-            f"{path} is another program's database; it was left alone. Choose another path, or another SEGUE_HOME."
-        )
-    return False
 
 
 def complaints(connection: SqliteConnection) -> list[Complaint]:

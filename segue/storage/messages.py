@@ -1,24 +1,21 @@
 """The messages table. Order is `seq`; a message is only ever added or marked, never rewritten."""
 
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from segue.core.errors import SessionNotFound
 from segue.core.messages import Draft, Message, State
+from segue.core.moments import SLOT
 from segue.core.scope import Scope
 from segue.ports.store import Messages
 from segue.storage.sql import ALL, Condition, Executor, columns, placeholders, visible
 
 _ALL = columns(Message._fields, "m")
 _DRAFT = columns(Draft._fields)
-_APPEND = f"""
-    INSERT INTO messages (session_id, seq, {_DRAFT})
-    VALUES (:session_id, (SELECT COALESCE(MAX(seq), 0) + 1 FROM messages WHERE session_id = :session_id),
-      {placeholders(Draft._fields)})
-    RETURNING id, seq"""
+_NEXT_SEQ = "SELECT COALESCE(MAX(seq), 0) + 1 FROM messages WHERE session_id = :session_id"
 _INSERT = f"""
     INSERT INTO messages (session_id, seq, state, {_DRAFT})
-    VALUES (:session_id, :seq, :state, {placeholders(Draft._fields)})
-    RETURNING id"""
+    VALUES (:session_id, :seq, :state, {placeholders(Draft._fields)})"""
 
 
 class SqlMessages(Messages):
@@ -27,14 +24,13 @@ class SqlMessages(Messages):
         self._scope = scope
 
     def append(self, session_id: str, message: Draft) -> tuple[int, int]:
-        self._check(session_id)
-        row = self._db.rows(_APPEND, message._asdict() | {"session_id": session_id})[0]
-        return row[0], row[1]
+        seq = int(self._db.rows(_NEXT_SEQ, {"session_id": session_id})[0][0])
+        return self.insert(session_id, seq, State.LIVE, message), seq
 
     def insert(self, session_id: str, seq: int, state: str, message: Draft) -> int:
         self._check(session_id)
-        place = {"session_id": session_id, "seq": seq, "state": state}
-        return int(self._db.rows(_INSERT, message._asdict() | place)[0][0])
+        place = {"session_id": session_id, "seq": seq, "state": str(state)}
+        return self._db.insert(_INSERT, message._asdict() | place)
 
     def of(
         self,
@@ -85,6 +81,29 @@ class SqlMessages(Messages):
         if session_id is None:
             where.add("m.state = :live", live=State.LIVE)
         return int(self._db.rows(f"SELECT count(*) FROM messages m WHERE {where.sql}", where.parameters)[0][0])
+
+    def per_slot_since(self, moment: float, sources: Collection[str] = ()) -> Iterator[tuple[int, int]]:
+        where = self._since(moment, sources)
+        slot = f"CAST(floor(m.timestamp / {SLOT}) AS INTEGER)"
+        sql = f"SELECT {slot}, count(*) FROM messages m WHERE {where.sql} GROUP BY 1 ORDER BY 1"
+        return ((row[0], row[1]) for row in self._db.stream(sql, where.parameters))
+
+    def calls_since(self, moment: float, sources: Collection[str] = ()) -> Iterator[str]:
+        where = self._since(moment, sources)
+        where.add("m.tool_calls IS NOT NULL")
+        sql = f"SELECT m.tool_calls FROM messages m WHERE {where.sql}"
+        return (row[0] for row in self._db.stream(sql, where.parameters))
+
+    def _since(self, moment: float, sources: Collection[str]) -> Condition:
+        """Live messages since a moment. Moments have no index, so they are found through sessions active since then."""
+        active = visible(self._scope, "s")
+        if sources:
+            active.add_membership("s.source", sources)
+        active.add("s.last_active_at >= :moment", moment=moment)
+        where = Condition()
+        where.add(f"m.session_id IN (SELECT s.id FROM sessions s WHERE {active.sql})", **active.parameters)
+        where.add("m.timestamp >= :moment AND m.state = :live", live=State.LIVE)
+        return where
 
     def _check(self, session_id: str) -> None:
         """Nobody writes into a session that they may not see."""

@@ -99,7 +99,9 @@ MESSAGES = Table(
         Column("id", "INTEGER", "PRIMARY KEY AUTOINCREMENT"),
         Column("session_id", "TEXT", "NOT NULL REFERENCES sessions(id) ON DELETE CASCADE"),
         Column("seq", "INTEGER", "NOT NULL"),
-        Column("state", "TEXT", "NOT NULL DEFAULT 'live' CHECK (state IN ('live', 'undone', 'compacted'))"),
+        Column(
+            "state", "TEXT", "NOT NULL DEFAULT 'live' CHECK (state = 'live' OR state = 'undone' OR state = 'compacted')"
+        ),
         Column("role", "TEXT", "NOT NULL"),
         Column("content", "TEXT"),
         Column("content_json", "TEXT"),

@@ -17,6 +17,9 @@ class Executor(Protocol):
     def run(self, sql: str, parameters: Parameters) -> int:
         """Execute a change; the number of rows it touched."""
 
+    def insert(self, sql: str, parameters: Parameters) -> int:
+        """Execute an `INSERT` of one row; the id it got."""
+
 
 class Condition:
     """A growing `WHERE`, and the parameters it needs."""

@@ -23,9 +23,9 @@ from segue.core.errors import (
     StoreReadOnly,
 )
 from segue.storage import guards
-from segue.storage.connection import SqliteConnection
-from segue.storage.examining import APPLICATION_ID, is_ours
+from segue.storage.connection import SqliteConnection, sqlite_version
 from segue.storage.faults import our_errors, translated
+from segue.storage.ownership import APPLICATION_ID, is_ours
 from segue.storage.patience import patiently
 from segue.storage.schema import MIGRATIONS, SCHEMA_VERSION, declare
 from segue.storage.sql import Executor
@@ -40,8 +40,8 @@ class SqliteEngine:
     """A database file: opened carefully, handed out one transaction at a time."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        if tuple(map(int, apsw.sqlite_lib_version().split("."))) < OLDEST_SAFE_SQLITE:
-            raise StoreError(f"SQLite {apsw.sqlite_lib_version()} can corrupt its files; install apsw 3.51.3 or newer.")
+        if tuple(map(int, sqlite_version().split("."))) < OLDEST_SAFE_SQLITE:
+            raise StoreError(f"SQLite {sqlite_version()} can corrupt its files; install apsw 3.51.3 or newer.")
         self.path = path.absolute()
         self._notices: list[str] = []
         self._is_immutable = False

@@ -16,9 +16,9 @@ class SqlTrash(Trash):
         self._scope = scope
 
     def put(self, entry: TrashEntry, payload: str) -> TrashEntry:
-        sql = f"INSERT INTO trash ({columns(_STORED)}) VALUES ({placeholders(_STORED)}) RETURNING id"
+        sql = f"INSERT INTO trash ({columns(_STORED)}) VALUES ({placeholders(_STORED)})"
         values = {name: value for name, value in entry._asdict().items() if name != "id"}
-        return entry._replace(id=self._db.rows(sql, values | {"payload": payload})[0][0])
+        return entry._replace(id=self._db.insert(sql, values | {"payload": payload}))
 
     def listed(self) -> list[TrashEntry]:
         return self._entries(visible(self._scope))

@@ -19,8 +19,9 @@ from segue.core.errors import Invalid, SchemaTooNew, StoreCorrupt
 from segue.core.redaction import redact
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.storage.connection import SqliteConnection
-from segue.storage.examining import APPLICATION_ID, Counts, complaints, counts
+from segue.storage.examining import Counts, complaints, counts
 from segue.storage.faults import LAST_BACKUP, our_errors
+from segue.storage.ownership import APPLICATION_ID
 from segue.storage.schema import SCHEMA_VERSION
 from segue.storage.store import SqlStore
 from segue.upkeep import archive

@@ -10,8 +10,9 @@ from typing import TypeVar
 from segue.core.errors import ForeignDatabase, SegueError, StoreError
 from segue.core.text import count, size
 from segue.storage.connection import SqliteConnection
-from segue.storage.examining import Complaint, Damage, Gap, complaints, gaps, is_ours
+from segue.storage.examining import Complaint, Damage, Gap, complaints, gaps
 from segue.storage.faults import LAST_BACKUP, our_errors
+from segue.storage.ownership import is_ours
 from segue.storage.repairing import complete_schema, rebuild_indexes, replace_with_salvage
 from segue.storage.sqlite import SqliteEngine
 from segue.upkeep.backups import LastBackup

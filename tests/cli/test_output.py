@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from segue.cli.output import Column, confirm, cut, note, pages, progress, say, show_json, style, table
-from segue.cli.render import session_table, transcript, trash_cells
+from segue.cli.render import transcript
+from segue.cli.tables import session_table, trash_cells
 from segue.core.errors import SegueError
 from segue.core.messages import Message
 from segue.core.policy import ResetReason

@@ -450,13 +450,6 @@ def test_the_rule_that_finds_a_shape_is_among_those_its_text_hints_at(setting: C
         assert matching <= redaction._worth_trying(text), shape.name
 
 
-def test_hints_of_one_word_stand_in_words_without_white_space() -> None:
-    for rule in redaction._RULES:
-        assert rule.hints
-        if rule.is_one_word:
-            assert not any(set(hint) & set(string.whitespace) for hint in rule.hints)
-
-
 @pytest.mark.parametrize(
     ("value", "clean", "count"),
     [

@@ -2,7 +2,6 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -357,7 +356,7 @@ def test_a_message_makes_a_finalised_lane_live_again(store: Store) -> None:
     arrive(store, "s")
 
     def finalise(tx: Transaction) -> None:
-        tx.lanes.change(replace(get_lane(tx, KEY), finalised_at=NOON))
+        tx.lanes.change(get_lane(tx, KEY)._replace(finalised_at=NOON))
 
     store.write(ME, finalise)
     assert lane(store).finalised_at == NOON

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -67,7 +66,7 @@ def say(store: Store, name: str) -> None:
 
 
 def finalise(tx: Transaction) -> None:
-    tx.lanes.change(replace(get_lane(tx, KEY), finalised_at=NOON))
+    tx.lanes.change(get_lane(tx, KEY)._replace(finalised_at=NOON))
 
 
 STEERING: dict[str, Callable[[Transaction, str], object]] = {

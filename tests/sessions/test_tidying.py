@@ -6,11 +6,12 @@ from segue.core.messages import draft
 from segue.core.retention import DAY
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.sessions import Session
-from segue.ports.store import Filter, Transaction
+from segue.ports.store import Transaction
 from segue.sessions import discarding, tidying
 from segue.sessions.recording import append_message
+from segue.sessions.retaining import Keeping, is_due
 from segue.sessions.starting import create_session
-from segue.sessions.tidying import Keeping, Tidied
+from segue.sessions.tidying import Tidied
 from segue.storage.store import SqlStore
 
 NOW = 2_000_000_000.0
@@ -30,7 +31,7 @@ def trash(tx: Transaction, session_id: str, at: float) -> None:
 def tidy(store: SqlStore, days: float, keeping: Keeping) -> Tidied | None:
     """Tidying as a command does it: asked first, done if due."""
     now = NOW + days * DAY
-    return store.write(OWNER, tidying.tidy, keeping, now) if store.read(OWNER, tidying.is_due, keeping, now) else None
+    return store.write(OWNER, tidying.tidy, keeping, now) if store.read(OWNER, is_due, keeping, now) else None
 
 
 def in_trash(store: SqlStore) -> list[str]:

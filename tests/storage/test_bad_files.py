@@ -19,7 +19,7 @@ from segue.core.errors import (
     StoreFull,
     StoreReadOnly,
 )
-from segue.storage.examining import APPLICATION_ID
+from segue.storage.ownership import APPLICATION_ID
 from segue.storage.sqlite import SqliteEngine
 
 

@@ -1,0 +1,138 @@
+"""The filter, the list and the preview, kept in step with each other and with the store."""
+
+import asyncio
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container, Horizontal, Vertical
+from textual.message import Message
+from textual.widgets import Input, Static
+
+from segue.cli.browsing.bars import FilterLine
+from segue.cli.browsing.preview import PreviewPane, look_at
+from segue.cli.browsing.rows import Row, View, emptiness, list_rows, narrowed, query_of, tally
+from segue.cli.browsing.table import ConversationTable
+from segue.core.errors import SegueError
+from segue.core.scope import OWNER_AT_CONSOLE
+from segue.ports.store import Store
+
+_PAUSE = 0.05  # seconds on a row before its preview is read: whoever runs through the list does not wait for it
+
+
+class Panes(Vertical):
+    BINDINGS: ClassVar[list[BindingType]] = [  # also while somebody types into the filter
+        Binding("up", "move(-1)", show=False),
+        Binding("down", "move(1)", show=False),
+        Binding("pageup", "move_page(-1)", show=False),
+        Binding("pagedown", "move_page(1)", show=False),
+    ]
+
+    class Failed(Message):
+        """The store could not be read."""
+
+        def __init__(self, error: SegueError) -> None:
+            super().__init__()
+            self.error = error
+
+    def __init__(self, store: Store, clock: Callable[[], float]) -> None:
+        super().__init__()
+        self.view = View.CONVERSATIONS
+        self._store = store
+        self._rows: list[Row] = []
+        self._is_loaded = False
+        self._filter = FilterLine()
+        self._tally = Static(id="tally")
+        self._table = ConversationTable(clock)
+        self._preview = PreviewPane(clock)
+
+    def compose(self) -> ComposeResult:
+        with Horizontal(id="top"):
+            yield self._filter
+            yield self._tally
+        with Container(id="columns"):
+            yield self._table
+            yield self._preview
+
+    def on_mount(self) -> None:
+        self._narrow()
+        self.load()
+
+    @property
+    def current(self) -> str | None:
+        """The session that the keys act on."""
+        row = self._table.current
+        return row.session.id if row else None
+
+    @property
+    def is_filtering(self) -> bool:
+        return self._filter.has_focus
+
+    @work(exclusive=True, group="load")
+    async def load(self, keep: str | None = None) -> None:
+        """Read the list, and stay at a session or else at the current one."""
+        try:
+            self._rows = await asyncio.to_thread(self._store.read, OWNER_AT_CONSOLE, list_rows, self.view)
+        except SegueError as error:
+            self.post_message(self.Failed(error))
+            return
+        self._is_loaded = True
+        self._narrow(keep, otherwise=self._table.cursor)
+
+    def show_next_view(self) -> None:
+        self.view = self.view.following
+        self.load()
+
+    def toggle_preview(self) -> None:
+        self.toggle_class("-without-preview")
+        self.look()
+
+    def focus_filter(self) -> None:
+        self._filter.focus()
+
+    def focus_list(self) -> None:
+        self._table.focus()
+
+    def step_back(self) -> bool:
+        """Out of the filter or the preview; False when there is nothing to step out of."""
+        if self._table.has_focus and not self._filter.value:
+            return False
+        self._filter.value = ""
+        self._table.focus()
+        return True
+
+    @on(Input.Changed)
+    def narrow(self) -> None:
+        self._narrow()
+
+    @on(ConversationTable.Moved)
+    @work(exclusive=True, group="look")
+    async def look(self) -> None:
+        """Show the preview of the current row."""
+        session_id = self.current
+        if session_id is None or not self._preview.display:
+            self._preview.show(None)
+            return
+        await asyncio.sleep(_PAUSE)
+        try:
+            preview = await asyncio.to_thread(self._store.read, OWNER_AT_CONSOLE, look_at, session_id)
+        except SegueError as error:
+            self._preview.show(None)
+            self.post_message(self.Failed(error))
+        else:
+            self._preview.show(preview)
+
+    def action_move(self, steps: int) -> None:
+        self._table.action_move(steps)
+
+    def action_move_page(self, pages: int) -> None:
+        self._table.action_move_page(pages)
+
+    def _narrow(self, keep: str | None = None, otherwise: int = 0) -> None:
+        typed = self._filter.value
+        shown = narrowed(self._rows, query_of(typed))
+        sentence = emptiness(self.view, typed, is_loaded=self._is_loaded)
+        self._table.show(shown, sentence, keep or self.current, otherwise)
+        self._tally.update(tally(self.view, len(shown), len(self._rows)))

@@ -1,0 +1,45 @@
+"""Files that are written: whole or not at all, and for their owner alone."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from segue.core.errors import Invalid
+
+
+@contextmanager
+def opened(file: Path) -> Iterator[BinaryIO]:
+    """A file that appears only when it is complete, readable by its owner alone; stdout, or a device, as it is."""
+    if str(file) == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    target = file.resolve()  # a link stays a link
+    if target.is_dir():
+        raise Invalid(f"{target} is a folder; name a file to write to.")
+    try:
+        with target.open("wb") if target.exists() and not target.is_file() else _complete(target) as stream:
+            yield stream
+    except OSError as error:
+        raise Invalid(f"{file} could not be written: {error.strerror}.") from error
+
+
+@contextmanager
+def _complete(target: Path) -> Iterator[BinaryIO]:
+    part = target.with_name(f".{target.name}.{os.urandom(4).hex()}.part")
+    try:
+        with os.fdopen(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600), "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def writer(target: BinaryIO) -> Callable[[str], object]:
+    """What takes text and writes it to a file."""
+    return lambda piece: target.write(piece.encode())

@@ -1,0 +1,33 @@
+"""`segue sessions show`: a conversation as it was said."""
+
+import click
+
+from segue import app
+from segue.cli.completing import complete_session
+from segue.cli.options import AS_JSON
+from segue.cli.output import pages, pour, show_json
+from segue.cli.render import transcript
+from segue.core.scope import OWNER_AT_CONSOLE
+from segue.sessions import exporting, finding, reading
+
+
+@click.command()
+@click.argument("wanted", metavar="ID or TITLE", shell_complete=complete_session)
+@click.option("--around", type=int, metavar="SEQ", help="Only those around a message.")
+@click.option("--raw", is_flag=True, help="The words alone, without decoration.")
+@AS_JSON
+def show(wanted: str, around: int | None, raw: bool, as_json: bool) -> None:
+    """Read a conversation from its beginning, all its parts in order."""
+    with app.open_for_reading() as store:
+        session_id = store.read(OWNER_AT_CONSOLE, finding.get_id, wanted)
+        if as_json:
+            show_json(store.read(OWNER_AT_CONSOLE, exporting.export_session, session_id))
+            return
+        if around is None:
+            parts = store.read(OWNER_AT_CONSOLE, reading.transcript_of, session_id)
+        else:
+            parts = store.read(OWNER_AT_CONSOLE, reading.excerpt_of, session_id, around)
+    if raw:
+        pour(message.content for part in parts for message in part.messages if message.content)
+    else:
+        pages(transcript(parts, around=around))

@@ -1,0 +1,36 @@
+"""Sessions as cells of tables. Nothing here prints."""
+
+from collections.abc import Sequence
+
+from segue.cli.output import Column
+from segue.core.moments import ago
+from segue.core.sessions import Listed
+from segue.core.text import one_line, shorten
+from segue.ports.store import TrashEntry
+
+_PREVIEW = 60
+
+
+def session_table(sessions: Sequence[Listed], now: float) -> tuple[list[Column], list[list[str]]]:
+    """A list of sessions as columns and rows; titles have a column when there are any."""
+    if any(session.title for session in sessions):
+        columns = [Column("Title", 2), Column("Preview", 3, yields=2), Column("Last Active", yields=1), Column("ID")]
+    else:
+        columns = [Column("Preview", 1), Column("Last Active", yields=1), Column("Src", yields=2), Column("ID")]
+    cells = [_cells(session, now) for session in sessions]
+    return columns, [[row[column.name] for column in columns] for row in cells]
+
+
+def _cells(session: Listed, now: float) -> dict[str, str]:
+    return {
+        "Title": session.title or "—",
+        "Preview": shorten(one_line(session.first_line), _PREVIEW),
+        "Last Active": ago(session.last_active_at, now),
+        "Src": session.source,
+        "ID": session.id,
+    }
+
+
+def trash_cells(entry: TrashEntry, now: float) -> list[str]:
+    name = entry.title or shorten(one_line(entry.first_line), _PREVIEW) or "—"
+    return [name, str(entry.message_count), ago(entry.trashed_at, now), entry.session_id]

@@ -1,0 +1,839 @@
+"""`segue sessions browse` without a terminal: every key, what it leaves in the store, and what the screen says."""
+
+import asyncio
+import json
+import re
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from segue import app
+from segue.cli import browsing
+from segue.cli.browsing.acts import file_name_for
+from segue.cli.browsing.browser import READ_ONLY, Browser
+from segue.cli.browsing.dialogs import Option
+from segue.cli.browsing.keys import KEYS
+from segue.cli.browsing.rows import View, stretches
+from segue.core.errors import StoreBusy, StoreReadOnly
+from segue.core.messages import Draft
+from segue.core.scope import OWNER_AT_CONSOLE
+from segue.core.sessions import Session
+from segue.ports.store import Transaction
+from segue.sessions import discarding, marking, titling
+from segue.storage.sqlite import SqliteEngine
+from segue.storage.store import SqlStore
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+Script = Callable[[Pilot[str]], Awaitable[None]]
+
+NOW = 1_741_170_000.0
+HOUR = 3600.0
+PATIENCE = 30.0
+WIDE, NARROW = (140, 40), (80, 24)
+
+DANGEROUS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
+HOSTILE = {
+    "markup": "[red]danger[/red] [link=https://example.org]here[/link] [/] [@click=app.leave]x[/]",
+    "escapes": "a\x1b[2Jb\x1b]0;owned\x07c\x9b31md\x07",
+    "lines": "first\nsecond\r\nthird\tfourth\u2028fifth",
+    "direction": "abc\u202edef\u2066ghi",
+    "wide": "旅行の計画：京都と奈良をめぐる四日間の旅" * 6,
+    "joined": "👩‍👩‍👧‍👦👍🏽❤️1️⃣🇵🇹🏴‍☠️" * 12,
+    "marks": "z\u0301\u0302\u0303\u0304" * 80,
+    "right to left": "מסמכים לדירה החדשה رسالة إلى المدرسة " * 5,
+    "unseen": "a\u00adb\u200bc\u2060d\ufefff",
+    "long": "word " * 400,
+    "empty": "",
+}
+
+
+def add(store: SqlStore, session_id: str, said: list[str] | None = None, **columns: Any) -> str:
+    """A session whose messages are said by turns."""
+    texts = ["Hello there", "Good morning"] if said is None else said
+    values: dict[str, Any] = {"source": "cli", "last_active_at": NOW, "started_at": NOW, "message_count": len(texts)}
+    values |= {"first_line": texts[0]} | columns
+
+    def work(tx: Transaction) -> None:
+        assert tx.sessions.insert(Session(session_id, **values))
+        for at, text in enumerate(texts):
+            tx.messages.insert(session_id, at + 1, "live", Draft(("user", "assistant")[at % 2], text, timestamp=NOW))
+
+    store.write(OWNER_AT_CONSOLE, work)
+    return session_id
+
+
+def found(store: SqlStore, session_id: str) -> Session | None:
+    return store.read(OWNER_AT_CONSOLE, lambda tx: tx.sessions.find(session_id))
+
+
+def tags(store: SqlStore, session_id: str) -> list[str]:
+    return store.read(OWNER_AT_CONSOLE, lambda tx: tx.sessions.tags([session_id]).get(session_id, []))
+
+
+def drive(store: Any, script: Script, size: tuple[int, int] = WIDE, *, can_write: bool = True) -> str | None:
+    """Run the browser, do what the script says once the list is there, and leave; what was chosen."""
+
+    async def run() -> str | None:
+        browser = Browser(store, can_write=can_write, clock=lambda: NOW)
+        async with browser.run_test(size=size) as pilot:
+            await until(pilot, lambda: "Reading…" not in screen(pilot))
+            await pilot.pause()
+            await script(pilot)
+        return browser.return_value
+
+    return asyncio.run(run())
+
+
+async def until(pilot: Pilot[str], condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, f"it never came to this:\n{screen(pilot)}"
+        await pilot.pause(0.01)
+
+
+async def until_seen(pilot: Pilot[str], *texts: str) -> None:
+    await until(pilot, lambda: all(text in screen(pilot) for text in texts))
+
+
+async def type_in(pilot: Pilot[str], text: str) -> None:
+    """Into the dialog that is open, in place of what stands there."""
+    await until(pilot, lambda: isinstance(pilot.app.focused, Input))
+    field = pilot.app.screen.query_one(Input)
+    field.value = text[:-1]
+    field.cursor_position = len(field.value)
+    await pilot.press(*("space" if character == " " else character for character in text[-1:]))
+    assert field.value == text
+
+
+def screen(pilot: Pilot[str]) -> str:
+    return "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
+
+
+def status(pilot: Pilot[str]) -> str:
+    return str(pilot.app.screen_stack[0].query_one("#status").render())
+
+
+def listed(pilot: Pilot[str]) -> list[str]:
+    return [row.session.id for row in pilot.app.screen_stack[0].query_one("#table")._rows]  # type: ignore[attr-defined]
+
+
+# Looking
+
+
+def test_the_list_is_that_of_sessions_list_newest_first(store: SqlStore, run: Run) -> None:
+    add(store, "older", title="Older one", last_active_at=NOW - HOUR)
+    add(store, "newest", title="Newest one", last_active_at=NOW)
+    add(store, "archived", archived=1)
+    add(store, "nightly", source="cron", kind="automation")
+    add(store, "part", end_reason="compression", ended_at=NOW)
+    add(store, "tip", parent_session_id="part", title="Tip", last_active_at=NOW - 2 * HOUR)
+    expected = [row["id"] for row in json.loads(run("sessions", "list", "--json").stdout)]
+    assert expected == ["newest", "older", "tip"]
+
+    async def script(pilot: Pilot[str]) -> None:
+        assert listed(pilot) == expected
+        assert "3 conversations" in screen(pilot)
+        lines = screen(pilot).splitlines()
+        assert [
+            name for line in lines[2:5] for name in ("Newest one", "Older one", "Tip") if f"   {name} " in line[:20]
+        ] == [
+            "Newest one",
+            "Older one",
+            "Tip",
+        ]
+        assert "just now" in lines[2]
+
+    drive(store, script)
+
+
+def test_v_goes_through_archived_and_everything_and_comes_back(store: SqlStore) -> None:
+    add(store, "shown")
+    add(store, "aside", archived=1)
+    add(store, "nightly", source="cron", kind="automation", last_active_at=NOW - HOUR)
+    add(store, "part", end_reason="compression", ended_at=NOW, last_active_at=NOW - 3 * HOUR)
+    add(store, "tip", parent_session_id="part", last_active_at=NOW - 2 * HOUR)
+    assert [view.following for view in View] == [View.ARCHIVED, View.EVERYTHING, View.CONVERSATIONS]
+
+    async def script(pilot: Pilot[str]) -> None:
+        for expected in (["aside"], ["shown", "aside", "nightly", "tip", "part"], ["shown", "tip"]):
+            await pilot.press("v")
+            await until(pilot, lambda expected=expected: listed(pilot) == expected)  # type: ignore[misc]
+
+    drive(store, script)
+
+
+def test_typing_filters_and_esc_clears(store: SqlStore) -> None:
+    add(store, "20250305_lisbon", title="A week away", last_active_at=NOW)
+    add(store, "b", title="Soup for Sunday", last_active_at=NOW - 1)
+    add(store, "c", ["The boat leaks"], last_active_at=NOW - 2)
+
+    async def script(pilot: Pilot[str]) -> None:
+        await pilot.press("end", "slash", *"soup")
+        assert listed(pilot) == ["b"]
+        assert "1 of 3 conversations" in screen(pilot)
+        await pilot.press("ctrl+u", *"LEAKS")
+        assert listed(pilot) == ["c"]
+        await pilot.press("ctrl+u", *"_lisb")
+        assert listed(pilot) == ["20250305_lisbon"]
+        await pilot.press(*"zzz")
+        assert listed(pilot) == []
+        assert "Nothing fits." in screen(pilot)
+        await pilot.press("escape")
+        assert len(listed(pilot)) == 3
+        assert pilot.app.focused is pilot.app.query_one("#table")
+        assert pilot.app.is_running
+
+    drive(store, script)
+
+
+def test_letters_in_the_filter_are_letters_and_arrows_move_the_list(store: SqlStore) -> None:
+    for at in range(3):
+        add(store, f"draft {at}", title=f"draft q? / {at}", last_active_at=NOW - at)
+
+    async def script(pilot: Pilot[str]) -> None:
+        await pilot.press("slash", *"draft", "space", "q", "question_mark", "space", "slash", "down", "enter")
+
+    assert drive(store, script) == "draft 1"
+    assert found(store, "draft 0") is not None
+
+
+def test_the_current_row_stays_while_it_fits_and_else_the_first_is_current(store: SqlStore) -> None:
+    for at in range(50):
+        add(store, f"s{at:02}", title=f"{'even' if at % 2 == 0 else 'odd'} {at:02}", last_active_at=NOW - at)
+
+    async def script(pilot: Pilot[str]) -> None:
+        panes = pilot.app._panes  # type: ignore[attr-defined]
+        await pilot.press(*["down"] * 40, "slash", *"even")
+        assert panes.current == "s40"
+        await pilot.press("ctrl+u", *"odd")
+        assert panes.current == "s01"
+
+    drive(store, script)
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+def test_the_preview_says_who_when_and_what_was_said_last(store: SqlStore, size: tuple[int, int]) -> None:
+    add(store, "abc", ["Which week?", "The third one."], title="A week in Lisbon", source="telegram", pinned=1)
+    store.write(OWNER_AT_CONSOLE, lambda tx: marking.tag_conversation(tx, "abc", add=["travel", "with friends"]))
+
+    async def script(pilot: Pilot[str]) -> None:
+        await until_seen(pilot, "● Which week?", "◆ The third one.", "travel · with friends", "abc · telegram")
+        assert "2 messages" in screen(pilot)
+        assert all(word in screen(pilot) for word in ("open", "pinned", "began 2025-03-05", "active just now"))
+        await pilot.press("space")
+        await until(pilot, lambda: "The third one." not in screen(pilot))
+        await pilot.press("space")
+        await until_seen(pilot, "The third one.")
+
+    drive(store, script, size)
+
+
+def test_the_preview_of_a_long_session_reads_its_end_only(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(store, "long", [f"message {at}" for at in range(1, 1001)], title="Long", first_line="")
+    monkeypatch.setattr("segue.storage.messages.SqlMessages.of", None)
+
+    async def script(pilot: Pilot[str]) -> None:
+        await until_seen(pilot, "● message 999", "◆ message 1000")
+        shown = [at for at in range(1, 1001) if f" message {at} " in screen(pilot)]
+        assert f"… {1000 - len(shown)} earlier messages" in screen(pilot)
+        assert shown == list(range(1001 - len(shown), 1001))
+
+    drive(store, script)
+
+
+def test_the_parts_are_listed_in_order_with_the_current_one_marked(store: SqlStore) -> None:
+    add(store, "one", title="Project", end_reason="compression", ended_at=NOW, last_active_at=NOW - 3)
+    add(store, "two", title="Project #2", parent_session_id="one", end_reason="compression", ended_at=NOW)
+    add(store, "three", title="Project #3", parent_session_id="two", last_active_at=NOW + 1)
+
+    def marks(pilot: Pilot[str]) -> list[str]:
+        right = [line[84:].split("message")[0].split() for line in screen(pilot).splitlines()]
+        return [" ".join(words) for words in right if "Project" in words and words[-1].isdigit()]
+
+    async def script(pilot: Pilot[str]) -> None:
+        await until_seen(pilot, "part 3 of 3")
+        assert marks(pilot) == ["1 Project 2", "2 Project #2 2", "▸ 3 Project #3 2"]
+        await pilot.press("v", "v")
+        await until(pilot, lambda: len(listed(pilot)) == 3)
+        await pilot.press("end")
+        await until_seen(pilot, "part 1 of 3")
+        assert marks(pilot) == ["▸ 1 Project 2", "2 Project #2 2", "3 Project #3 2"]
+
+    drive(store, script)
+
+
+def test_a_part_beside_the_main_line_is_in_its_own_lineage(store: SqlStore) -> None:
+    add(store, "root", title="Root", end_reason="compression", ended_at=NOW)
+    add(store, "left", title="Left", parent_session_id="root", last_active_at=NOW + 1)
+    add(store, "right", title="Right", parent_session_id="root", last_active_at=NOW + 2)
+
+    async def script(pilot: Pilot[str]) -> None:
+        for session_id, name in (("right", "Right"), ("left", "Left")):
+            assert pilot.app._panes.current == session_id  # type: ignore[attr-defined]
+            await until_seen(pilot, "part 2 of 2", f"▸ 2  {name}")
+            await pilot.press("down")
+
+    drive(store, script)
+
+
+def test_where_a_conversation_came_from_is_said_by_name(store: SqlStore) -> None:
+    add(store, "mother", title="The mother", last_active_at=NOW - 5)
+    add(store, "child", branched_from="mother", reset_from="gone", spawned_by="mother")
+
+    async def script(pilot: Pilot[str]) -> None:
+        await until_seen(pilot, "Branched from The mother", "Begun anew after gone", "Started by The mother")
+
+    drive(store, script)
+
+
+def test_running_through_the_list_reads_few_previews(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("segue.cli.browsing.panes._PAUSE", 0.5)  # also on a slow machine longer than between two keys
+    for at in range(60):
+        add(store, f"s{at:02}", last_active_at=NOW - at)
+    seen: list[str] = []
+
+    class Counting:
+        write = store.write
+
+        def read(self, scope: Any, work: Any, *args: Any) -> Any:
+            seen.append(work.__name__)
+            return store.read(scope, work, *args)
+
+    async def script(pilot: Pilot[str]) -> None:
+        await until_seen(pilot, "● Hello there")
+        seen.clear()
+        await pilot.press(*["down"] * 20)
+        await until_seen(pilot, "s20 ·")
+
+    drive(Counting(), script)
+    assert set(seen) == {"look_at"}
+    assert len(seen) < 10
+
+
+def test_ten_thousand_sessions_are_filtered_and_only_the_screen_is_drawn(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def work(tx: Transaction) -> None:
+        for at in range(10_000):
+            tx.sessions.insert(Session(f"s{at:05}", "cli", title=f"Session {at}", last_active_at=NOW - at))
+
+    store.write(OWNER_AT_CONSOLE, work)
+    drawn = 0
+
+    def counted(*args: Any) -> Any:
+        nonlocal drawn
+        drawn += 1
+        return stretches(*args)
+
+    monkeypatch.setattr("segue.cli.browsing.table.stretches", counted)
+
+    async def script(pilot: Pilot[str]) -> None:
+        assert "10,000 conversations" in screen(pilot)
+        await pilot.press("slash", *"sessi")
+        assert "10,000 conversations" in screen(pilot)
+        await pilot.press(*"on", "space", *"998")
+        await until_seen(pilot, "20 of 10,000 conversations", "Session 1998", "Session 9989")
+        await pilot.press("escape", "end")
+        await until(pilot, lambda: any("Session 9999 " in line[:60] for line in screen(pilot).splitlines()))
+
+    drive(store, script)
+    assert drawn < 40 * 40  # keystrokes times lines, not keystrokes times sessions
+
+
+def test_an_empty_home_says_so_and_no_key_does_harm(store: SqlStore) -> None:
+    async def script(pilot: Pilot[str]) -> None:
+        assert "No conversations yet." in screen(pilot)
+        await pilot.press("enter", "r", "t", "a", "p", "d", "e", "u", "up", "down", "pagedown", "end", "home", "space")
+        await pilot.pause()
+        assert "Nothing was deleted here." in status(pilot)
+        assert len(pilot.app.screen_stack) == 1
+        assert pilot.app.is_running
+
+    drive(store, script)
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW, (99, 30), (40, 12), (20, 6)])
+@pytest.mark.parametrize("kind", [kind for kind in HOSTILE if kind != "empty"])
+def test_stored_text_is_drawn_literally_and_breaks_nothing(store: SqlStore, kind: str, size: tuple[int, int]) -> None:
+    text = HOSTILE[kind]
+    add(store, "a", [text, text], title=text, source=text[:40], last_active_at=NOW)
+    add(store, "b", [text, text], last_active_at=NOW - 1)
+    store.write(OWNER_AT_CONSOLE, lambda tx: tx.sessions.tag("a", [text]))
+
+    async def script(pilot: Pilot[str]) -> None:
+        await pilot.pause(0.15)
+        await pilot.press("p")
+        await until(pilot, lambda: "pinned" in status(pilot))
+        strips = pilot.app.screen._compositor.render_strips()
+        assert {strip.cell_length for strip in strips} == {size[0]}
+        assert {cell_len(strip.text) for strip in strips} == {size[0]}
+        assert all(strip.text.isprintable() for strip in strips)
+        if kind == "markup" and size == WIDE:
+            assert "[red]danger[/red] [link=https://example.org]" in screen(pilot)
+            assert "[@click=app.leave]x[/]" in status(pilot)
+        await pilot.press("d")
+        await until(pilot, lambda: len(pilot.app.screen_stack) == 2)
+        await pilot.press("n", "r")
+        await until(pilot, lambda: len(pilot.app.screen_stack) == 2)
+        assert not DANGEROUS.search(screen(pilot).replace("\n", ""))
+
+    drive(store, script, size)
+
+
+def test_resizing_moves_the_preview_below_the_list(store: SqlStore) -> None:
+    add(store, "abc", title="A week in Lisbon")
+
+    async def script(pilot: Pilot[str]) -> None:
+        table, preview = pilot.app.query_one("#table"), pilot.app.query_one("#preview")
+        assert preview.region.x == table.region.right
+        await pilot.resize_terminal(*NARROW)
+        await until(pilot, lambda: preview.region.y == table.region.bottom)
+        assert preview.region.width == table.region.width == 80
+        await until_seen(pilot, "A week in Lisbon", "◆ Good morning", "q Quit")
+        await pilot.resize_terminal(*WIDE)
+        await until(pilot, lambda: preview.region.x == table.region.right)
+
+    drive(store, script)
+
+
+# Choosing and leaving
+
+
+def test_enter_chooses_the_current_row(store: SqlStore) -> None:
+    add(store, "first", last_active_at=NOW)
+    add(store, "second", last_active_at=NOW - 1)
+
+    async def script(pilot: Pilot[str]) -> None:
+        await pilot.press("j", "enter")
+
+    assert drive(store, script) == "second"
+
+
+def test_two_clicks_choose_a_row(store: SqlStore) -> None:
+    add(store, "first", last_active_at=NOW)
+    add(store, "second", last_active_at=NOW - 1)
+
+    async def script(pilot: Pilot[str]) -> None:
+        await pilot.double_click("#table", offset=(10, 2))
+
+    assert drive(store, script) == "second"
+
+
+@pytest.mark.parametrize("key", ["q", "escape", "ctrl+c"])
+def test_leaving_chooses_nothing(store: SqlStore, key: str) -> None:
+    add(store, "first")
+
+    async def script(pilot: Pilot[str]) -> None:
+        await pilot.press(key)
+        await until(pilot, lambda: not pilot.app.is_running)
+
+    assert drive(store, script) is None
+
+
+def test_a_key_in_the_bottom_line_can_be_clicked(store: SqlStore) -> None:
+    add(store, "first")
+
+    async def script(pilot: Pilot[str]) -> None:
+        at = screen(pilot).splitlines()[-1].index("? Help")
+        await pilot.click("#keys", offset=(at, 0))
+        await until_seen(pilot, "move it into the trash")
+
+    drive(store, script)
+
+
+def test_help_names_every_key_at_80_by_24(store: SqlStore) -> None:
+    async def script(pilot: Pilot[str]) -> None:
+        await pilot.press("question_mark")
+        await until_seen(pilot, *(f"{key.sign}  {key.help}" for key in KEYS))
+        await pilot.press("q")
+        await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
+        assert pilot.app.is_running
+
+    drive(store, script, NARROW)
+
+
+def test_what_was_chosen_is_an_id_and_a_command_that_reads_it(capsys: pytest.CaptureFixture[str]) -> None:
+    browsing.chosen("it's odd")
+    captured = capsys.readouterr()
+    assert captured.out == "it's odd\n"
+    assert captured.err == "segue sessions show 'it'\"'\"'s odd'\n"
+
+
+# Acting
+
+
+def test_r_renames_and_an_empty_title_takes_it_away(store: SqlStore) -> None:
+    add(store, "abc", title="Old name")
+
+    async def script(pilot: Pilot[str]) -> None:
+        await pilot.press("r")
+        await until_seen(pilot, "Rename", "Old name")
+        await type_in(pilot, "A new name")
+        await pilot.press("enter")
+        await until_seen(pilot, "It is called 'A new name' now.")
+        assert found(store, "abc").title == "A new name"  # type: ignore[union-attr]
+        await pilot.press("r")
+        await type_in(pilot, "")
+        await pilot.press("enter")
+        await until_seen(pilot, "It has no title now.")
+        assert pilot.app.is_running
+
+    assert drive(store, script) is None
+    assert found(store, "abc").title is None  # type: ignore[union-attr]
+
+
+def test_a_title_that_cannot_be_taken_is_refused_where_it_was_typed(store: SqlStore) -> None:
+    add(store, "abc", title="Mine", last_active_at=NOW + 1)
+    add(store, "def", title="Taken")
+
+    async def script(pilot: Pilot[str]) -> None:
+        await pilot.press("r")
+        await type_in(pilot, "Taken")
+        await pilot.press("enter")
+        await until_seen(pilot, "The title 'Taken' belongs to session def (open).")
+        await type_in(pilot, "x" * 101)
+        await pilot.press("enter")
+        await until_seen(pilot, "The title has 101 characters; at most 100 are allowed.")
+        await type_in(pilot, "Free")
+        await pilot.press("enter")
+        await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
+        await until_seen(pilot, "It is called 'Free' now.")
+
+    drive(store, script)
+    assert found(store, "abc").title == "Free"  # type: ignore[union-attr]
+
+
+def test_renaming_offers_the_title_exactly_and_esc_leaves_it(store: SqlStore) -> None:
+    title = "👩‍👩‍👧 [b]family[/b] 🇵🇹"
+    add(store, "abc")
+    store.write(OWNER_AT_CONSOLE, titling.set_title, "abc", title)
+
+    async def script(pilot: Pilot[str]) -> None:
+        await pilot.press("r")
+        await until(pilot, lambda: isinstance(pilot.app.focused, Input))
+        assert pilot.app.screen.query_one(Input).value == title
+        await pilot.press("x", "escape")
+        await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
+
+    drive(store, script)
+    assert found(store, "abc").title == title  # type: ignore[union-attr]
+
+
+def test_t_adds_a_tag_and_takes_it_away(store: SqlStore) -> None:
+    add(store, "abc")
+
+    async def script(pilot: Pilot[str]) -> None:
+        await pilot.press("t")
+        await until_seen(pilot, "It has no tags yet.")
+        await type_in(pilot, "travel")
+        await pilot.press("enter")
+        await until_seen(pilot, "Tagged 'travel'.")
+        assert tags(store, "abc") == ["travel"]
+        await pilot.press("t")
+        await until_seen(pilot, "It has travel.")
+        await type_in(pilot, "travel")
+        await pilot.press("enter")
+        await until_seen(pilot, "The tag 'travel' is gone.")
+        await pilot.press("t")
+        await type_in(pilot, "")
+        await pilot.press("enter")
+        await until_seen(pilot, "A tag has 1 to 50 visible characters.")
+
+    drive(store, script)
+    assert tags(store, "abc") == []
+
+
+def test_a_archives_and_brings_back(store: SqlStore) -> None:
+    add(store, "abc", title="Aside")
+
+    async def script(pilot: Pilot[str]) -> None:
+        await pilot.press("a")
+        await until(pilot, lambda: listed(pilot) == [])
+        assert "'Aside' is archived" in status(pilot)
+        assert found(store, "abc").archived == 1  # type: ignore[union-attr]
+        await pilot.press("v")
+        await until(pilot, lambda: listed(pilot) == ["abc"])
+        await pilot.press("a")
+        await until_seen(pilot, "'Aside' is back in the list.", "Nothing is archived.")
+
+    drive(store, script)
+    assert found(store, "abc").archived == 0  # type: ignore[union-attr]
+
+
+def test_p_pins_and_unpins(store: SqlStore) -> None:
+    add(store, "abc", title="Kept")
+
+    async def script(pilot: Pilot[str]) -> None:
+        await pilot.press("p")
+        await until_seen(pilot, "★ Kept", "'Kept' is pinned.")
+        assert found(store, "abc").pinned == 1  # type: ignore[union-attr]
+        await pilot.press("p")
+        await until_seen(pilot, "'Kept' can be pruned again.")
+
+    drive(store, script)
+    assert found(store, "abc").pinned == 0  # type: ignore[union-attr]
+
+
+def test_d_asks_deletes_the_conversation_and_u_brings_it_back(store: SqlStore) -> None:
+    add(store, "one", title="Project", end_reason="compression", ended_at=NOW)
+    add(store, "two", title="Project #2", parent_session_id="one", last_active_at=NOW + 1)
+    add(store, "other", title="Other", last_active_at=NOW + 2)
+    before = [found(store, one) for one in ("one", "two")]
+
+    async def script(pilot: Pilot[str]) -> None:
+        await pilot.press("down", "d")
+        await until_seen(pilot, "Move 'Project #2' into the trash?", "2 sessions, 4 messages")
+        await pilot.press("n")
+        await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
+        assert found(store, "two") is not None
+        await pilot.press("d")
+        await until_seen(pilot, "into the trash?")
+        await pilot.press("y")
+        await until(pilot, lambda: listed(pilot) == ["other"])
+        assert "'Project #2' is in the trash; u brings it back." in status(pilot)
+        assert found(store, "one") is found(store, "two") is None
+        await pilot.press("u")
+        await until(pilot, lambda: listed(pilot) == ["other", "two"])
+        assert pilot.app._panes.current == "two"  # type: ignore[attr-defined]
+        await pilot.press("u")
+        await until_seen(pilot, "Nothing was deleted here.")
+
+    drive(store, script)
+    assert [found(store, one) for one in ("one", "two")] == before
+
+
+def test_undo_says_when_the_title_was_given_away(store: SqlStore) -> None:
+    add(store, "abc", title="Name")
+
+    async def script(pilot: Pilot[str]) -> None:
+        await pilot.press("d")
+        await until_seen(pilot, "into the trash?")
+        await pilot.press("y")
+        await until(pilot, lambda: listed(pilot) == [])
+        add(store, "thief", title="Name")
+        await pilot.press("u")
+        await until_seen(pilot, "it came back as 'Name #2'.")
+
+    drive(store, script)
+
+
+def test_undo_says_when_there_is_nothing_left_to_restore(store: SqlStore) -> None:
+    add(store, "abc", title="Name")
+
+    async def script(pilot: Pilot[str]) -> None:
+        await pilot.press("d")
+        await until_seen(pilot, "into the trash?")
+        await pilot.press("y")
+        await until(pilot, lambda: listed(pilot) == [])
+        store.write(OWNER_AT_CONSOLE, discarding.empty_trash)
+        await pilot.press("u")
+        await until_seen(pilot, "Nothing in the trash has the id or title 'abc'")
+
+    drive(store, script)
+
+
+def test_e_writes_every_part_to_a_private_file(
+    store: SqlStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    secret = "sk-ant-api03-" + "a1B2c3D4e5F6g7H8" * 5
+    add(store, "one", title="Project", end_reason="compression", ended_at=NOW)
+    add(store, "two", [f"my key is {secret}"], parent_session_id="one", last_active_at=NOW + 1)
+
+    async def script(pilot: Pilot[str]) -> None:
+        await pilot.press("e")
+        await until_seen(pilot, "Export to a file", "two.jsonl")
+        await pilot.press("enter")
+        await until(pilot, lambda: "2 sessions written to" in status(pilot))
+        assert "What looks like a secret was left in it: " in status(pilot)
+        await pilot.press("e", "enter")
+        await until_seen(pilot, "is there already;")
+        await type_in(pilot, "-")
+        await pilot.press("tab", "space")
+        assert pilot.app.screen.query_one(Option).value
+        await pilot.press("shift+tab", "enter")
+        await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
+
+    drive(store, script)
+    plain, redacted = tmp_path / "two.jsonl", tmp_path / "-"
+    assert [json.loads(line)["id"] for line in plain.read_text().splitlines()] == ["one", "two"]
+    assert stat.S_IMODE(plain.stat().st_mode) == 0o600
+    assert secret in plain.read_text()
+    assert secret not in redacted.read_text()
+    assert "redacted" in redacted.read_text()
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [("", "Name a file to write to."), ("nowhere/x.jsonl", "could not be written"), (".", "is there already")],
+)
+def test_a_file_that_cannot_be_written_is_said(
+    store: SqlStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, sentence: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    add(store, "abc")
+
+    async def script(pilot: Pilot[str]) -> None:
+        await pilot.press("e")
+        await type_in(pilot, typed)
+        await pilot.press("enter")
+        await until_seen(pilot, sentence)
+
+    drive(store, script)
+
+
+def test_an_id_of_any_shape_suggests_a_file_name() -> None:
+    assert file_name_for("20250305_091523_a1b2c3d4") == "20250305_091523_a1b2c3d4.jsonl"
+    assert file_name_for("../../etc/passwd") == "_._.._etc_passwd.jsonl"
+    assert "/" not in file_name_for("a/b\x1b[2J")
+    assert not file_name_for(".hidden").startswith(".")
+
+
+# When something is wrong
+
+
+class Failing:
+    """A store that others hold."""
+
+    def __init__(self, store: SqlStore, *failing: str) -> None:
+        self._store = store
+        self.failing = failing
+
+    def read(self, *args: Any) -> Any:
+        self._fail("read", args[1])
+        return self._store.read(*args)
+
+    def write(self, *args: Any) -> Any:
+        self._fail("write", args[1])
+        return self._store.write(*args)
+
+    def _fail(self, *names: Any) -> None:
+        if {names[0], names[1].__name__} & set(self.failing):
+            raise StoreBusy("Others held the store [b]too long[/b].")
+
+
+@pytest.mark.parametrize("key", ["a", "p", "d"])
+def test_a_busy_store_is_said_and_the_browser_goes_on(store: SqlStore, key: str) -> None:
+    add(store, "abc", title="Name")
+
+    async def script(pilot: Pilot[str]) -> None:
+        await pilot.press(key)
+        if key == "d":
+            await until_seen(pilot, "into the trash?")
+            await pilot.press("y")
+        await until_seen(pilot, "Others held the store [b]too long[/b].")
+        assert listed(pilot) == ["abc"]
+        assert pilot.app.is_running
+
+    drive(Failing(store, "write"), script)
+
+
+def test_a_busy_store_is_said_in_the_dialog(store: SqlStore) -> None:
+    add(store, "abc", title="Name")
+
+    async def script(pilot: Pilot[str]) -> None:
+        await pilot.press("r")
+        await type_in(pilot, "Other")
+        await pilot.press("enter")
+        await until_seen(pilot, "Others held the store [b]too long[/b].")
+        assert len(pilot.app.screen_stack) == 2
+
+    drive(Failing(store, "write"), script)
+
+
+@pytest.mark.parametrize("work", ["list_rows", "look_at"])
+def test_what_cannot_be_read_is_said(store: SqlStore, work: str) -> None:
+    add(store, "abc", title="Name")
+    failing = Failing(store)
+
+    async def script(pilot: Pilot[str]) -> None:
+        failing.failing = (work,)
+        await pilot.press("f5")
+        await until_seen(pilot, "Others held the store [b]too long[/b].")
+        failing.failing = ()
+        await pilot.press("f5")
+        await until_seen(pilot, "Name", "◆ Good morning")
+
+    drive(failing, script)
+
+
+def test_a_session_that_went_meanwhile_is_said(store: SqlStore) -> None:
+    add(store, "abc", title="Name")
+
+    async def script(pilot: Pilot[str]) -> None:
+        await until_seen(pilot, "◆ Good morning")
+        store.write(OWNER_AT_CONSOLE, lambda tx: tx.sessions.delete(["abc"]))
+        await pilot.press("r")
+        await until_seen(pilot, "No session has the id or title 'abc'")
+        assert len(pilot.app.screen_stack) == 1
+
+    drive(store, script)
+
+
+def test_a_home_that_can_only_be_read_is_looked_at(
+    store: SqlStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    add(store, "abc", title="Name")
+    path = store._engine.path  # type: ignore[attr-defined]
+
+    async def script(pilot: Pilot[str]) -> None:
+        assert READ_ONLY in screen(pilot)
+        await until_seen(pilot, "◆ Good morning")
+        for key in "rtapd":
+            pilot.app._status.say("")  # type: ignore[attr-defined]
+            await pilot.press(key)
+            await until_seen(pilot, READ_ONLY)
+        await pilot.press("e", "enter")
+        await until(pilot, lambda: "1 session written" in status(pilot))
+
+    with SqlStore(SqliteEngine(path, read_only=True)) as reading:
+        drive(reading, script, can_write=False)
+    assert found(store, "abc").title == "Name"  # type: ignore[union-attr]
+
+
+def test_a_store_that_cannot_be_written_is_opened_for_reading(
+    home: Path, monkeypatch: pytest.MonkeyPatch, store: SqlStore
+) -> None:
+    opened = app.open_store
+
+    def refuse(*args: Any, read_only: bool = False, **kwargs: Any) -> SqlStore:
+        if not read_only:
+            raise StoreReadOnly("No.")
+        return opened(*args, read_only=True, **kwargs)
+
+    monkeypatch.setattr("segue.app.open_store", refuse)
+    reading, can_write = browsing._opened()
+    with reading:
+        assert not can_write
+
+
+def test_browse_needs_a_terminal(run: Run) -> None:
+    done = run("sessions", "browse")
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr == "segue: browse needs a terminal; use `segue sessions list`.\n"
+
+
+def test_without_textual_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(browsing, "_check_terminal", lambda: None)
+    monkeypatch.setitem(sys.modules, "textual", None)
+    assert browsing.browse.callback
+    with pytest.raises(browsing.BrowseMissing, match=r"segue\[browse\]"):
+        browsing.browse.callback()
+
+
+@pytest.mark.parametrize("command", [("sessions", "list"), ("sessions", "browse", "--help"), ("sessions", "browse")])
+def test_textual_is_imported_by_nothing_but_the_browser(run: Run, command: tuple[str, ...]) -> None:
+    done = run(*command, PYTHONPROFILEIMPORTTIME="1")
+    assert "segue.sessions.listing" in done.stderr
+    assert not re.search(r"\|\s+textual", done.stderr)

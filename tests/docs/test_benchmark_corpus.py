@@ -1,0 +1,111 @@
+"""The benchmark compares like with like: the same text on every run, and the same text on every side."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from benchmarks import raw, report, segue_side
+from benchmarks.corpus import LONGEST_OUTPUT, Corpus, text_bytes, write
+from benchmarks.measure import SCENARIOS
+from benchmarks.rows import NAMES, Row, Unit
+
+MOMENT = 1_741_166_123.0
+
+
+class Side(Protocol):
+    def fill(self, sessions: Iterator[dict[str, Any]]) -> None: ...
+    def begin(self, session_id: str) -> None: ...
+    def append(self, session_id: str, message: dict[str, Any]) -> None: ...
+    def load(self, session_id: str) -> list[dict[str, Any]]: ...
+    def newest(self) -> list[dict[str, Any]]: ...
+    def prune(self, days: float) -> int: ...
+    def close(self) -> None: ...
+
+
+@pytest.fixture(params=[raw.Side, segue_side.Side], ids=["raw", "segue"])
+def side(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Side]:
+    opened: Side = request.param(tmp_path)
+    yield opened
+    opened.close()
+
+
+def said(messages: list[dict[str, Any]]) -> list[tuple[str, str, Any, Any]]:
+    return [(one["role"], one["content"], one.get("tool_calls"), one.get("tool_call_id")) for one in messages]
+
+
+def test_the_same_seed_writes_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        write(tmp_path / name, Corpus(7, MOMENT).sessions(5, 40))
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
+
+
+def test_another_seed_says_something_else() -> None:
+    assert said(Corpus(7, MOMENT).messages(40)) != said(Corpus(8, MOMENT).messages(40))
+
+
+def test_the_corpus_has_what_is_hard_to_store() -> None:
+    messages = Corpus(7, MOMENT).messages(2000)
+    text = "".join(message["content"] for message in messages)
+    assert all(sign in text for sign in "é京ж🚀ع")
+    assert max(len(message["content"]) for message in messages) > LONGEST_OUTPUT * 0.9
+    assert any(message.get("tool_calls") for message in messages)
+    assert 500 < sum(map(text_bytes, messages)) / len(messages) < 2000
+
+
+def test_every_tool_call_of_the_corpus_is_answered() -> None:
+    for length in (1, 2, 3, 100, 101):
+        messages = Corpus(length, MOMENT).messages(length)
+        asked = [call["id"] for message in messages for call in message.get("tool_calls", [])]
+        assert asked == [message["tool_call_id"] for message in messages if message["role"] == "tool"]
+        assert len(messages) == length
+
+
+def test_a_filled_store_gives_back_the_text_of_the_corpus(side: Side) -> None:
+    sessions = list(Corpus(7, MOMENT).sessions(3, 40))
+    side.fill(iter(sessions))
+    for session in sessions:
+        assert said(side.load(session["id"])) == said(session["messages"])
+
+
+def test_appended_messages_give_back_the_text_of_the_corpus(side: Side) -> None:
+    messages = Corpus(7, MOMENT).messages(30)
+    side.begin("one")
+    for message in messages:
+        side.append("one", message)
+    assert said(side.load("one")) == said(messages)
+
+
+def test_the_last_active_come_first_and_the_old_are_pruned(side: Side) -> None:
+    side.fill(Corpus(7, MOMENT).sessions(25, 4, is_short=True))
+    newest = side.newest()
+    assert [row["id"] for row in newest] == [f"bench_{number:06d}" for number in range(24, 4, -1)]
+    assert {row["message_count"] for row in newest} == {4}
+    assert side.prune(90) == 25
+
+
+def test_every_row_has_a_scenario_and_reasons() -> None:
+    assert sorted(NAMES) == sorted(name for names in SCENARIOS for name in names) == sorted(report.REASONS)
+
+
+@pytest.mark.parametrize(
+    ("unit", "own", "other", "is_behind"),
+    [
+        (Unit.SECONDS, 0.003, 0.001, True),
+        (Unit.SECONDS, 0.0015, 0.001, False),
+        (Unit.PER_SECOND, 1000, 3000, True),
+        (Unit.PER_SECOND, 3000, 1000, False),
+        (Unit.BYTES, 3e7, 1e7, True),
+    ],
+)
+def test_a_reason_is_given_where_segue_costs_more_than_twice_as_much(
+    unit: Unit, own: float, other: float, is_behind: bool
+) -> None:
+    row = Row("append", "one durable append", unit, {"segue": own, "raw": other})
+    assert [line.count("3.0 times") for line in report.judgements([row])] == ([1] if is_behind else [])
+
+
+def test_being_slower_than_the_peer_is_always_said() -> None:
+    row = Row("append", "one durable append", Unit.SECONDS, {"segue": 1.1, "raw": 1.0, "hermes": 1.0})
+    assert [line.count("1.10 times") for line in report.judgements([row])] == [1]
