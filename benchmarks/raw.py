@@ -1,4 +1,4 @@
-"""The simplest honest program: two tables, APSW, the settings that make a commit durable, and no product around it.
+"""The simplest honest program: the same facts in plain tables, APSW, the settings that make a commit durable, and no product around it.
 
 It is also a script, for the measurements that are a process of their own: `raw.py list FOLDER`, `raw.py export FOLDER
 FILE`.
@@ -19,7 +19,15 @@ _TABLES = """
 CREATE TABLE IF NOT EXISTS sessions (
   id TEXT PRIMARY KEY NOT NULL, source TEXT NOT NULL, title TEXT, started_at REAL NOT NULL, ended_at REAL,
   end_reason TEXT, message_count INTEGER NOT NULL DEFAULT 0, tool_call_count INTEGER NOT NULL DEFAULT 0,
-  last_active_at REAL NOT NULL, first_line TEXT NOT NULL DEFAULT ''
+  last_active_at REAL NOT NULL, first_line TEXT NOT NULL DEFAULT '', title_source TEXT,
+  kind TEXT NOT NULL DEFAULT 'interactive', agent TEXT NOT NULL DEFAULT 'main', model TEXT,
+  principal TEXT NOT NULL DEFAULT 'owner', input_tokens INTEGER NOT NULL DEFAULT 0,
+  output_tokens INTEGER NOT NULL DEFAULT 0, estimated_cost_usd REAL, context_tokens INTEGER, context_window INTEGER,
+  archived INTEGER NOT NULL DEFAULT 0, pinned INTEGER NOT NULL DEFAULT 0, parent_session_id TEXT, spawned_by TEXT,
+  lane_key TEXT, cwd TEXT
+) STRICT;
+CREATE TABLE IF NOT EXISTS session_tags (
+  session_id TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE, tag TEXT NOT NULL, PRIMARY KEY (session_id, tag)
 ) STRICT;
 CREATE TABLE IF NOT EXISTS messages (
   id INTEGER PRIMARY KEY, session_id TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE, seq INTEGER NOT NULL,
@@ -29,7 +37,8 @@ CREATE TABLE IF NOT EXISTS lanes (
   key TEXT PRIMARY KEY NOT NULL, session_id TEXT NOT NULL, updated_at REAL NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX IF NOT EXISTS by_session ON messages(session_id, seq);
-CREATE INDEX IF NOT EXISTS by_activity ON sessions(last_active_at);
+CREATE INDEX IF NOT EXISTS by_activity ON sessions(archived, kind, last_active_at);
+CREATE INDEX IF NOT EXISTS by_parent ON sessions(parent_session_id) WHERE parent_session_id IS NOT NULL;
 """
 _BEGIN_SESSION = "INSERT INTO sessions (id, source, started_at, last_active_at) VALUES (?, ?, ?, ?)"
 _COUNT = """
@@ -40,8 +49,14 @@ _ADD = """
 INSERT INTO messages (session_id, seq, role, content, tool_calls, tool_call_id, tool_name, timestamp)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
 _LOAD = "SELECT role, content, tool_calls, tool_call_id, tool_name FROM messages WHERE session_id = ? ORDER BY seq"
-_COLUMNS = "id source title started_at ended_at end_reason message_count tool_call_count last_active_at first_line"
-_LIST = f"SELECT {', '.join(_COLUMNS.split())} FROM sessions ORDER BY last_active_at DESC LIMIT ?"
+_COLUMNS = """
+id title title_source first_line source kind agent model principal started_at ended_at end_reason last_active_at
+message_count tool_call_count input_tokens output_tokens estimated_cost_usd context_tokens context_window archived pinned
+parent_session_id spawned_by lane_key cwd"""
+_LIST = f"""
+SELECT {", ".join(_COLUMNS.split())} FROM sessions s WHERE archived = 0 AND kind = 'interactive'
+  AND NOT EXISTS (SELECT 1 FROM sessions c WHERE c.parent_session_id = s.id)
+ORDER BY last_active_at DESC LIMIT ?"""
 _ROUTE = """
 INSERT INTO lanes (key, session_id, updated_at) VALUES (?, ?, ?)
 ON CONFLICT (key) DO UPDATE SET updated_at = excluded.updated_at RETURNING session_id"""
@@ -84,7 +99,16 @@ class Side:
         return found
 
     def newest(self) -> list[dict[str, Any]]:
-        return [dict(zip(_COLUMNS.split(), row, strict=True)) for row in self._db.execute(_LIST, (20,))]
+        names = _COLUMNS.split()
+        rows = [dict(zip(names, row, strict=True)) for row in self._db.execute(_LIST, (20,))]
+        listed = ", ".join("?" * len(rows))
+        tags: dict[Any, list[Any]] = {}
+        sql = f"SELECT session_id, tag FROM session_tags WHERE session_id IN ({listed})"
+        for session_id, tag in self._db.execute(sql, [row["id"] for row in rows]):
+            tags.setdefault(session_id, []).append(tag)
+        for row in rows:
+            row["tags"] = tags.get(row["id"], [])
+        return rows
 
     def fill(self, sessions: Iterable[dict[str, Any]]) -> None:
         with self._db:

@@ -674,7 +674,7 @@ def test_e_writes_every_part_to_a_private_file(
 
 @pytest.mark.parametrize(
     ("typed", "sentence"),
-    [("", "Name a file to write to."), ("nowhere/x.jsonl", "could not be written"), (".", "is there already")],
+    [("", "Name a file to write to."), ("nowhere/x.jsonl", "could not be written"), (".", "there already")],
 )
 def test_a_file_that_cannot_be_written_is_said(
     store: SqlStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, sentence: str
