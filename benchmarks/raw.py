@@ -1,4 +1,4 @@
-"""The simplest honest program: the same facts in plain tables, APSW, the settings that make a commit durable, and no product around it.
+"""The simplest honest program: plain tables with the same facts, settings that make a commit durable, nothing around.
 
 It is also a script, for the measurements that are a process of their own: `raw.py list FOLDER`, `raw.py export FOLDER
 FILE`.
@@ -51,8 +51,8 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
 _LOAD = "SELECT role, content, tool_calls, tool_call_id, tool_name FROM messages WHERE session_id = ? ORDER BY seq"
 _COLUMNS = """
 id title title_source first_line source kind agent model principal started_at ended_at end_reason last_active_at
-message_count tool_call_count input_tokens output_tokens estimated_cost_usd context_tokens context_window archived pinned
-parent_session_id spawned_by lane_key cwd"""
+message_count tool_call_count input_tokens output_tokens estimated_cost_usd context_tokens context_window archived
+pinned parent_session_id spawned_by lane_key cwd"""
 _LIST = f"""
 SELECT {", ".join(_COLUMNS.split())} FROM sessions s WHERE archived = 0 AND kind = 'interactive'
   AND NOT EXISTS (SELECT 1 FROM sessions c WHERE c.parent_session_id = s.id)
