@@ -8,10 +8,12 @@ from segue import config
 from segue.config import Settings
 from segue.core.errors import SchemaTooOld
 from segue.core.ids import session_id
+from segue.core.scope import OWNER_AT_CONSOLE
 from segue.storage import guards
+from segue.storage.patience import PATIENCE
 from segue.storage.sqlite import SqliteEngine
 from segue.storage.store import SqlStore
-from segue.upkeep.settling import settle
+from segue.upkeep.settling import settle, waiting_folder
 
 
 def settings() -> Settings:
@@ -19,7 +21,13 @@ def settings() -> Settings:
     return config.from_environment()
 
 
-def open_store(path: str | Path | None = None, *, read_only: bool = False, chosen: Settings | None = None) -> SqlStore:
+def open_store(
+    path: str | Path | None = None,
+    *,
+    read_only: bool = False,
+    chosen: Settings | None = None,
+    patience: float = PATIENCE,
+) -> SqlStore:
     """The store at a path, or the one of the home folder, which must be ours."""
     if path is not None:
         return SqlStore(SqliteEngine(Path(path), read_only=read_only))
@@ -28,7 +36,7 @@ def open_store(path: str | Path | None = None, *, read_only: bool = False, chose
         guards.check_folder(chosen.home)
     elif not read_only:
         guards.make_private_folder(chosen.home)
-    store = SqlStore(SqliteEngine(chosen.database_path, read_only=read_only))
+    store = SqlStore(SqliteEngine(chosen.database_path, read_only=read_only), patience)
     if not read_only:
         settle(store, chosen.home)
     return store
@@ -40,9 +48,13 @@ def open_for_reading(chosen: Settings | None = None) -> SqlStore:
     if not chosen.database_path.exists():
         return open_store(chosen=chosen)
     try:
-        return open_store(read_only=True, chosen=chosen)
+        store = open_store(read_only=True, chosen=chosen)
     except SchemaTooOld:
         return open_store(chosen=chosen)
+    if store.read(OWNER_AT_CONSOLE, waiting_folder) is None:
+        return store
+    store.close()
+    return open_store(chosen=chosen)
 
 
 def new_session_id() -> str:

@@ -43,8 +43,9 @@ def _show(result: Result) -> None:
     if not result.findings:
         say(f"✓ {result.name}", fg="green")
     for finding, done in zip(result.findings, result.mended, strict=True):
-        say(f"{_sign(finding, done)} {result.name:<{_INDENT - 2}}{finding.says}", fg=_colour(finding, done))
-        say(" " * _INDENT + (f"Mended: {done}" if done else finding.remedy), dim=not done)
+        was = "Mended: " if done else ""
+        say(f"{_sign(finding, done)} {result.name:<{_INDENT - 2}}{was}{finding.says}", fg=_colour(finding, done))
+        say(" " * _INDENT + (done or finding.remedy), dim=True)
 
 
 def _sum_up(results: list[Result], fix: bool) -> None:
@@ -54,7 +55,8 @@ def _sum_up(results: list[Result], fix: bool) -> None:
         say("All is well." if not fix or not any(any(result.mended) for result in results) else "All is well now.")
         return
     mendable = sum(one.mend is not None for one in problems)
-    rest = f"; `segue doctor --fix` mends {'it' if len(problems) == 1 else f'{mendable} of them'}" if mendable else ""
+    mends = f"; `segue doctor --fix` mends {'it' if len(problems) == 1 else f'{mendable} of them'}"
+    rest = mends if mendable and not fix else ""
     say(f"{count(len(problems), 'problem')}{rest}.", bold=True)
 
 

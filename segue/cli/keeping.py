@@ -1,17 +1,21 @@
 """`segue backup` and `segue restore`: a home as one file, and back."""
 
 import time
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
 from segue import __version__, app
 from segue.cli.options import AS_JSON, DRY_RUN, YES
 from segue.cli.output import confirm, note, progress, say, show_json
-from segue.core.errors import Invalid
+from segue.config import Settings
+from segue.core.errors import Invalid, StoreReadOnly
 from segue.core.moments import ago
 from segue.core.text import count, size
 from segue.storage import guards
+from segue.storage.store import SqlStore
 from segue.upkeep import archive, backups, rescuing
 from segue.upkeep.archive import Contents
 from segue.upkeep.placing import RESTORED_CONFIG
@@ -23,15 +27,13 @@ from segue.upkeep.placing import RESTORED_CONFIG
 def backup(file: Path, as_json: bool) -> None:
     """Write everything to FILE: conversations, memory, attachments, and the settings without secrets.
 
-    Other processes may go on writing. FILE appears when it is complete and was read back; until then, a FILE of that
-    name stays as it is.
+    Other processes may go on writing. FILE appears when it is complete and was read back; until then, an older backup
+    of that name stays as it is.
     """
-    if file.is_dir():
-        raise Invalid(f"{file} is a folder; name a file to write to.")
-    with app.open_store() as store:
-        home = app.settings().home
-        with progress("Backing up", 2 * _size(home)) as advance:
-            contents = backups.back_up(store, home, file, now=time.time(), program=__version__, advance=advance)
+    _check_target(file)
+    settings = app.settings()
+    with _opened(settings) as store, progress("Backing up", 2 * _size(settings.home)) as advance:
+        contents = backups.back_up(store, settings.home, file, now=time.time(), program=__version__, advance=advance)
     if as_json:
         show_json({"file": str(file), "bytes": file.stat().st_size, **_facts(contents)})
         return
@@ -39,31 +41,60 @@ def backup(file: Path, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("file", type=click.Path(path_type=Path))
 @YES
 @DRY_RUN
 def restore(file: Path, yes: bool, dry_run: bool) -> None:
     """Make the home what it was when FILE was written. What is there now is kept in a backup of its own."""
-    now = time.time()
-    contents = archive.verify(file)
-    settings = app.settings()
+    now, settings = time.time(), app.settings()
+    contents = archive.read_contents(file)
     say(f"{file}: {_amount(contents)}, backed up {ago(contents.made_at, now)}.")
     if dry_run:
+        with TemporaryDirectory() as folder, progress("Looking", _unpacked(contents)) as advance:
+            backups.check_backup(file, Path(folder), advance)
         say("The backup is sound. Nothing was changed.")
         return
-    guards.make_private_folder(settings.home)
-    store, aside = rescuing.open_or_set_aside(settings.database_path, now)
-    with store:
-        if here := rescuing.describe(store, settings.home):
-            confirm(f"Replace {here} in {settings.home}?", yes=yes)
-            aside = rescuing.keep_copy(store, settings.home, now=now, program=__version__)
-        with progress("Restoring", 2 * sum(member.bytes for member in contents.files.values())) as advance:
-            backups.restore(store, settings.home, file, advance)
-    if aside:
-        note(f"What was here is in {aside}.")
+    if here := rescuing.describe(settings.home, settings.database_path):
+        confirm(f"Replace {here} in {settings.home}? What is there is kept in a backup of its own.", yes=yes)
+    for path in _restore(settings, file, contents, now, is_empty=not here):
+        note(f"What was here is in {path}.")
     if (settings.home / RESTORED_CONFIG).exists():
         note(f"Your config.yaml stays; the one of the backup is {RESTORED_CONFIG} beside it.")
     say(f"Restored {_amount(contents)}.")
+
+
+def _restore(settings: Settings, file: Path, contents: Contents, now: float, *, is_empty: bool) -> list[Path]:
+    """Restore, and say where what was there is now."""
+    guards.make_private_folder(settings.home)
+    store, aside = rescuing.open_or_set_aside(settings.home, settings.database_path, now)
+    kept = [aside] if aside else []
+
+    def keep() -> None:
+        kept.append(rescuing.keep_copy(store, settings.home, now=now, program=__version__))
+
+    with store, progress("Restoring", 2 * _unpacked(contents)) as advance:
+        backups.restore(store, settings.home, file, keep=bool if is_empty or aside else keep, advance=advance)
+    return kept
+
+
+def _opened(settings: Settings) -> SqlStore:
+    """The store; one that can only be read can be backed up, though it cannot remember that it was."""
+    try:
+        return app.open_store(chosen=settings)
+    except StoreReadOnly:
+        return app.open_store(chosen=settings, read_only=True)
+
+
+def _check_target(file: Path) -> None:
+    """A file of another kind is not replaced, however it came by its name."""
+    if file.is_dir():
+        raise Invalid(f"{file} is a folder; name a file to write to.")
+    if not file.exists() or not file.stat().st_size:
+        return
+    try:
+        archive.read_contents(file)
+    except Invalid:
+        raise Invalid(f"{file} is there already and is no backup; choose another name.") from None
 
 
 def _amount(contents: Contents) -> str:
@@ -74,5 +105,14 @@ def _facts(contents: Contents) -> dict[str, object]:
     return contents._asdict() | {"files": {name: one._asdict() for name, one in contents.files.items()}}
 
 
+def _unpacked(contents: Contents) -> int:
+    return sum(member.bytes for member in contents.files.values())
+
+
 def _size(home: Path) -> int:
-    return sum(path.stat().st_size for path in home.rglob("*") if path.is_file())
+    """About how much there is; files come and go while it is counted."""
+    total = 0
+    for path in home.rglob("*"):
+        with suppress(FileNotFoundError):
+            total += path.lstat().st_size
+    return total

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from segue import app
 from segue.cli.output import note
 from segue.config import Settings
-from segue.core.errors import StoreBusy, StoreReadOnly
+from segue.core.errors import StoreError
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.text import count
 from segue.ports.store import Store
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 def tidy_up(store: Store, settings: Settings) -> None:
-    """Announce and remove what has served its time. When somebody else is writing, there is a next time."""
+    """Announce and remove what has served its time. Whatever keeps it from that, there is a next time."""
     keeping, now = Keeping(settings.retention.trash_days, settings.retention.prune_days), time.time()
     if not store.read(OWNER_AT_CONSOLE, is_due, keeping, now):
         return
     from segue.sessions.tidying import tidy  # hardly ever due, and slow to load
 
-    with suppress(StoreReadOnly, StoreBusy), app.open_store() as writing:
+    with suppress(StoreError), app.open_store(chosen=settings, patience=0) as writing:
         _tell(writing.write(OWNER_AT_CONSOLE, tidy, keeping, now), keeping)
 
 

@@ -8,6 +8,7 @@ from segue.ports.store import Transaction
 
 EMPTYING = "upkeep:announced_emptying"
 PRUNING = "upkeep:announced_pruning"
+NAMED = "upkeep:named_for_pruning"
 LOOKED_AT = "upkeep:looked_for_old_at"
 
 
@@ -20,7 +21,21 @@ class Keeping(NamedTuple):
 
 def is_due(tx: Transaction, keeping: Keeping, now: float) -> bool:
     """Whether tidying would do anything; costs next to nothing, so that every command may ask."""
-    return not isinstance(about_trash(tx, keeping, now), Wait) or is_time_to_look(tx, keeping, now)
+    if not isinstance(about_trash(tx, keeping, now), Wait) or is_time_to_look(tx, keeping, now):
+        return True
+    return not keeping.prune_days and tx.meta.get(PRUNING) is not None
+
+
+def forget_announcements(tx: Transaction) -> None:
+    """Announce everything anew."""
+    tx.meta.remove(EMPTYING)
+    forget_pruning(tx)
+
+
+def forget_pruning(tx: Transaction) -> None:
+    """What was announced no longer holds."""
+    for key in (PRUNING, NAMED, LOOKED_AT):
+        tx.meta.remove(key)
 
 
 def about_trash(tx: Transaction, keeping: Keeping, now: float) -> Decision:

@@ -5,15 +5,17 @@ from typing import NamedTuple
 
 from segue.core.retention import DAY, Announce, Remove, decide
 from segue.ports.store import Transaction
-from segue.sessions.discarding import empty_trash, find_prunable, prune, trash_before
+from segue.sessions.discarding import empty_trash, find_prunable, prune_conversation, trash_before
 from segue.sessions.retaining import (
     EMPTYING,
     LOOKED_AT,
+    NAMED,
     PRUNING,
     Keeping,
     about_trash,
     announce,
     announced,
+    forget_pruning,
     is_time_to_look,
 )
 
@@ -31,6 +33,8 @@ class Tidied(NamedTuple):
 def tidy(tx: Transaction, keeping: Keeping, now: float) -> Tidied:
     """Announce what has served its time, and remove what was announced a day ago."""
     done = _tidy_trash(tx, keeping, now)
+    if not keeping.prune_days:
+        forget_pruning(tx)
     return _tidy_sessions(tx, keeping, now, done) if is_time_to_look(tx, keeping, now) else done
 
 
@@ -53,8 +57,10 @@ def _tidy_sessions(tx: Transaction, keeping: Keeping, now: float, done: Tidied) 
     match decide(oldest, keeping.prune_days, now, announced(tx, PRUNING)):
         case Announce(announcement):
             announce(tx, PRUNING, announcement)
+            tx.meta.set(NAMED, json.dumps([session.id for session in old]))
             return done._replace(leaving_store=len(old))
         case Remove(before):
-            tx.meta.remove(PRUNING)
-            return done._replace(left_store=len(prune(tx, before, now)))
+            named = json.loads(tx.meta.get(NAMED) or "[]")
+            forget_pruning(tx)
+            return done._replace(left_store=sum(len(prune_conversation(tx, one, before, now)) for one in named))
     return done

@@ -51,6 +51,10 @@ class SqliteConnection(Executor):
         self.handle.execute(sql, parameters)
         return self.handle.last_insert_rowid()
 
+    def data_version(self) -> object:
+        """A number that changes when somebody else has written."""
+        return self.value("PRAGMA data_version")
+
     def value(self, sql: str) -> object:
         return self.rows(sql)[0][0]
 
@@ -69,10 +73,20 @@ class SqliteConnection(Executor):
                     self.handle.execute("ROLLBACK")
             raise
 
-    def copy_from(self, source: "SqliteConnection", advance: Callable[[int], object]) -> None:
-        """Become what the other database is, in one transaction; told how many pages each step copied."""
+    def copy_from(
+        self,
+        source: "SqliteConnection",
+        advance: Callable[[int], object],
+        under_lock: Callable[[], object] = bool,
+    ) -> None:
+        """Become what the other database is, in one transaction; told how many pages each step copied.
+
+        `under_lock` is called when nobody else can write any more, and nothing can be seen of the change yet.
+        """
         with self.handle.backup("main", source.handle, "main") as copying:
             left = int(str(source.value("PRAGMA page_count")))
+            copying.step(1)
+            under_lock()
             while not copying.done:
                 copying.step(_PAGES_AT_A_TIME)
                 advance(left - copying.remaining)
@@ -85,3 +99,13 @@ def _uri_path(path: Path) -> str:
 
 def sqlite_version() -> str:
     return apsw.sqlite_lib_version()
+
+
+@contextmanager
+def looking_at(path: Path) -> Iterator[SqliteConnection]:
+    """A connection that only reads, for a look at a file."""
+    connection = SqliteConnection(path, writes=False)
+    try:
+        yield connection
+    finally:
+        connection.handle.close(force=True)

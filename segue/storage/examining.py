@@ -104,7 +104,13 @@ def _wrong_indexes(connection: SqliteConnection) -> Iterator[Gap]:
             yield Gap(f"the index {name}", wrong_index=name)
 
 
+def versions(connection: SqliteConnection) -> list[int]:
+    """Which version a file says that it is of; exactly one, if all is well."""
+    if not connection.columns_of("schema_version"):
+        return []
+    return [int(row[0]) for row in connection.rows("SELECT version FROM schema_version")]
+
+
 def _wrong_version(connection: SqliteConnection) -> Iterator[Gap]:
-    rows = connection.rows("SELECT version FROM schema_version") if connection.columns_of("schema_version") else []
-    if rows != [(SCHEMA_VERSION,)]:
+    if versions(connection) != [SCHEMA_VERSION]:
         yield Gap("the schema version")

@@ -17,7 +17,7 @@ from segue.core.errors import (
     StoreFull,
     StoreReadOnly,
 )
-from segue.storage.connection import SqliteConnection
+from segue.storage.connection import looking_at
 
 LAST_BACKUP = "upkeep:last_backup"
 """Where a database says which backup was the last."""
@@ -56,12 +56,16 @@ def translated(error: apsw.Error, path: Path) -> StoreError:
 
 def last_backup(path: Path) -> str | None:
     """The file that the last backup was written to, as far as a database can still say so."""
+    said = last_backup_of(path)
+    return said[0] if said else None
+
+
+def last_backup_of(path: Path) -> tuple[str, float] | None:
+    """The same with its moment."""
     try:
-        connection = SqliteConnection(path, writes=False)
-        try:
+        with looking_at(path) as connection:
             rows = connection.rows("SELECT value FROM state_meta WHERE key = :key", {"key": LAST_BACKUP})
-            return str(json.loads(rows[0][0])[0]) if rows else None
-        finally:
-            connection.handle.close(force=True)
-    except (apsw.Error, ValueError, LookupError):
+            file, made_at = json.loads(rows[0][0])
+            return str(file), float(made_at)
+    except (apsw.Error, ValueError, TypeError, LookupError):
         return None

@@ -9,7 +9,7 @@ from segue.storage.sql import Executor
 class SqlMeta(Meta):
     def __init__(self, executor: Executor, scope: Scope) -> None:
         self._db = executor
-        self._prefix = "" if scope.sees_all else f"{encode_segment(scope.principal)}:"
+        self._prefix = "" if scope.sees_all else f"of:{encode_segment(scope.principal)}:"
 
     def get(self, key: str) -> str | None:
         rows = self._db.rows("SELECT value FROM state_meta WHERE key = :key", {"key": self._prefix + key})

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from segue.core.errors import ForeignDatabase
+from segue.core.errors import ForeignDatabase, SchemaTooNew
 from segue.storage.connection import SqliteConnection
 
 APPLICATION_ID = 0x5365_6775  # "Segu"
@@ -20,3 +20,12 @@ def is_ours(connection: SqliteConnection, path: Path) -> bool:
             f"{path} is another program's database; it was left alone. Choose another path, or another SEGUE_HOME."
         )
     return False
+
+
+def check_age(version: int, known: int, path: Path) -> None:
+    """Refuse a file that a newer program wrote."""
+    if version > known:
+        raise SchemaTooNew(
+            f"{path} was written by a newer Segue (schema {version}, this program knows {known});"
+            " update Segue to use it."
+        )

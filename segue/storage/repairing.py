@@ -1,14 +1,19 @@
 """A damaged or incomplete database file, mended in one transaction."""
 
 from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
 
+from segue.core.errors import StoreBusy
 from segue.storage.connection import SqliteConnection
 from segue.storage.examining import Gap
 from segue.storage.faults import our_errors
+from segue.storage.ownership import APPLICATION_ID
 from segue.storage.salvaging import Salvaged, salvage
 from segue.storage.schema import declare
 from segue.storage.sqlite import SqliteEngine
+
+_ATTEMPTS = 5
 
 
 def complete_schema(path: Path, missing: Collection[Gap]) -> None:
@@ -25,6 +30,7 @@ def complete_schema(path: Path, missing: Collection[Gap]) -> None:
                     connection.run("DELETE FROM schema_version")
                     # Every later step runs once more when the file is opened; each may.
                     connection.run("INSERT INTO schema_version (version) VALUES (1)")
+                connection.run(f"PRAGMA application_id={APPLICATION_ID}")
         finally:
             connection.handle.close()
     SqliteEngine(path).close()
@@ -43,15 +49,37 @@ def rebuild_indexes(path: Path, names: Collection[str]) -> None:
 
 
 def replace_with_salvage(path: Path, copy: Path, work: Path, advance: Callable[[int], object] = bool) -> Salvaged:
-    """Keep a copy of a damaged file page by page, then make the file what can still be read of it."""
+    """Keep a copy of a damaged file page by page, then make the file what can still be read of it.
+
+    Begun again when somebody has written meanwhile, so that nothing is left behind.
+    """
     engine = SqliteEngine(path)
+    watch = SqliteConnection(path, writes=False)
     try:
-        engine.copy_to(copy)
-        salvaged = _salvaged(copy, work, advance)
-        engine.replace_with(work)
+        for _ in range(_ATTEMPTS):
+            before = watch.data_version()
+            for file in (copy, work):
+                file.unlink(missing_ok=True)
+            engine.copy_to(copy)
+            salvaged = _salvaged(copy, work, advance)
+            try:
+                engine.replace_with(work, under_lock=partial(_check_same, watch, before))
+            except _Overtaken:
+                continue
+            return salvaged
+        raise StoreBusy(f"Others keep writing to {path}; stop them, then try again.")
     finally:
+        watch.handle.close(force=True)
         engine.close()
-    return salvaged
+
+
+class _Overtaken(Exception):
+    """Somebody wrote since the copy was made."""
+
+
+def _check_same(watch: SqliteConnection, before: object) -> None:
+    if watch.data_version() != before:
+        raise _Overtaken
 
 
 def _salvaged(copy: Path, work: Path, advance: Callable[[int], object]) -> Salvaged:

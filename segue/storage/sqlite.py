@@ -13,7 +13,6 @@ from pathlib import Path
 import apsw
 
 from segue.core.errors import (
-    SchemaTooNew,
     SchemaTooOld,
     StoreBusy,
     StoreClosed,
@@ -25,7 +24,7 @@ from segue.core.errors import (
 from segue.storage import guards
 from segue.storage.connection import SqliteConnection, sqlite_version
 from segue.storage.faults import our_errors, translated
-from segue.storage.ownership import APPLICATION_ID, is_ours
+from segue.storage.ownership import APPLICATION_ID, check_age, is_ours
 from segue.storage.patience import patiently
 from segue.storage.schema import MIGRATIONS, SCHEMA_VERSION, declare
 from segue.storage.sql import Executor
@@ -122,16 +121,21 @@ class SqliteEngine:
             finally:
                 copy.handle.close()
 
-    def replace_with(self, source: Path, advance: Callable[[int], object] = bool) -> None:
-        """Become what another file is, in one transaction that every process sees whole or not at all."""
-        patiently(lambda _: self._replace_with(source, advance))
+    def replace_with(
+        self, source: Path, advance: Callable[[int], object] = bool, under_lock: Callable[[], object] = bool
+    ) -> None:
+        """Become what another file is, in one transaction that every process sees whole or not at all.
+
+        `under_lock` may still read what there was, and nobody can add to that any more.
+        """
+        patiently(lambda _: self._replace_with(source, advance, under_lock))
         self._damage = None
 
-    def _replace_with(self, source: Path, advance: Callable[[int], object]) -> None:
+    def _replace_with(self, source: Path, advance: Callable[[int], object], under_lock: Callable[[], object]) -> None:
         with self.alone() as writer:
             new = SqliteConnection(source, writes=False)
             try:
-                writer.copy_from(new, advance)
+                writer.copy_from(new, advance, under_lock)
             finally:
                 new.handle.close()
 
@@ -260,11 +264,7 @@ class SqliteEngine:
             raise StoreError(
                 f"{self.path} does not say which version it is of; `segue doctor --fix` mends it."
             ) from None
-        if version > SCHEMA_VERSION:
-            raise SchemaTooNew(
-                f"{self.path} was written by a newer Segue (schema {version}, this program knows {SCHEMA_VERSION});"
-                " update Segue to use it."
-            )
+        check_age(version, SCHEMA_VERSION, self.path)
         return int(version)
 
     def _choose_journal(self, connection: SqliteConnection) -> None:

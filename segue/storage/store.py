@@ -29,7 +29,9 @@ class Engine(Protocol):
     def size(self) -> int: ...
     def compact(self) -> None: ...
     def copy_to(self, target: Path, advance: Callable[[int], object]) -> None: ...
-    def replace_with(self, source: Path, advance: Callable[[int], object]) -> None: ...
+    def replace_with(
+        self, source: Path, advance: Callable[[int], object], under_lock: Callable[[], object]
+    ) -> None: ...
     def close(self) -> None: ...
     @property
     def notices(self) -> list[str]: ...
@@ -90,9 +92,14 @@ class SqlStore:
         """Write everything as it is at one moment to a new file, beside any writer."""
         self._engine.copy_to(target, advance)
 
-    def replace_with(self, source: Path, advance: Callable[[int], object] = bool) -> None:
-        """Become what a file holds; every process sees all of the change or nothing."""
-        self._engine.replace_with(source, advance)
+    def replace_with(
+        self, source: Path, advance: Callable[[int], object] = bool, under_lock: Callable[[], object] = bool
+    ) -> None:
+        """Become what a file holds; every process sees all of the change or nothing.
+
+        `under_lock` may still read what there was, and nobody can add to that any more.
+        """
+        self._engine.replace_with(source, advance, under_lock)
 
     def close(self) -> None:
         self._engine.close()

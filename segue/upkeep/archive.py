@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple
 
 from segue.core.errors import Invalid
+from segue.core.text import printable, storable
 
 MANIFEST = "manifest.json"
 DATABASE = "state.db"
@@ -49,7 +50,9 @@ def pack(archive: IO[bytes], contents: Contents, files: dict[str, Path], advance
     written: dict[str, Member] = {}
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as opened:
         for name, path in files.items():
-            with path.open("rb") as source, opened.open(_entry(name), "w", force_zip64=True) as target:
+            if not _belongs(name):
+                raise Invalid(f"{path!r} has a name that no backup can hold; rename it first.")
+            with _source(path) as source, opened.open(_entry(name), "w", force_zip64=True) as target:
                 written[name] = _pour(source, target.write, advance)
         contents = contents._replace(files=written)
         opened.writestr(_entry(MANIFEST), json.dumps({_FORMAT: _FORMAT_VERSION, **contents._asdict()}))
@@ -78,8 +81,15 @@ def take_out(archive: Path, name: str, folder: Path) -> bool:
         expected = _manifest(opened, archive).files.get(name)
         if expected is None:
             return False
-        with opened.open(name) as source, _private(folder, name) as write:
-            return _pour(source, write, bool, most=expected.bytes) == expected
+        part = f"{name}.{os.urandom(4).hex()}.part"
+        try:
+            with opened.open(name) as source, _private(folder, part) as write:
+                is_sound = _pour(source, write, bool, most=expected.bytes) == expected
+            if is_sound:
+                (folder / part).replace(folder / name)
+            return is_sound
+        finally:
+            (folder / part).unlink(missing_ok=True)
 
 
 def _each_member(archive: Path, target_of: Callable[[str], Any], advance: Advance) -> Contents:
@@ -102,9 +112,9 @@ def _opened(archive: Path) -> Iterator[zipfile.ZipFile]:
             yield opened
     except OSError as error:
         raise Invalid(f"{archive} cannot be read: {error.strerror or error}.") from error
-    except (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, zlib.error) as error:
-        if isinstance(error, Invalid):
-            raise
+    except Invalid:
+        raise
+    except (zipfile.BadZipFile, EOFError, ValueError, RuntimeError, zlib.error) as error:
         raise Invalid(
             f"{archive} is no backup that `segue backup` wrote, or it is damaged; nothing was changed."
         ) from error
@@ -117,7 +127,8 @@ def _manifest(opened: zipfile.ZipFile, archive: Path) -> Contents:
         version = said.pop(_FORMAT)
         files = {str(name): Member(int(size), str(digest)) for name, (size, digest) in said.pop("files").items()}
         contents = Contents(**said, files=files)
-    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        _check_numbers(contents)
+    except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise Invalid(f"{archive} is no backup that `segue backup` wrote; nothing was changed.") from error
     if version != _FORMAT_VERSION:
         raise Invalid(f"{archive} is a backup of a newer Segue; update Segue to use it.")
@@ -126,11 +137,25 @@ def _manifest(opened: zipfile.ZipFile, archive: Path) -> Contents:
     return contents
 
 
+def _check_numbers(contents: Contents) -> None:
+    if not all(isinstance(value, int | float) for value in (contents.made_at, *contents[2:5])):
+        raise TypeError(contents)
+
+
 def _belongs(name: str) -> bool:
     """Whether a member may lie in a home under its name."""
     path = PurePosixPath(name)
-    is_plain = name == str(path) and "\\" not in name and name.isprintable() and ".." not in path.parts
+    is_plain = name == str(path) and ".." not in path.parts and storable(printable(name)) == name and "\\" not in name
     return is_plain and (name in (DATABASE, CONFIG) or (len(path.parts) > 1 and path.parts[0] in FOLDERS))
+
+
+@contextmanager
+def _source(path: Path) -> Iterator[IO[bytes]]:
+    try:
+        with path.open("rb") as source:
+            yield source
+    except OSError as error:
+        raise Invalid(f"{path} could not be read: {error.strerror}.") from error
 
 
 def _entry(name: str) -> zipfile.ZipInfo:

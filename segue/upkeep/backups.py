@@ -10,22 +10,25 @@ killed at any line leaves one home or the other.
 
 import json
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from segue.core.errors import Invalid, SchemaTooNew, StoreCorrupt
+from segue.core.errors import Invalid, StoreCorrupt, StoreError
 from segue.core.redaction import redact
 from segue.core.scope import OWNER_AT_CONSOLE
-from segue.storage.connection import SqliteConnection
+from segue.ports.store import Transaction
+from segue.sessions.retaining import forget_announcements
+from segue.storage.connection import SqliteConnection, looking_at
 from segue.storage.examining import Counts, complaints, counts
 from segue.storage.faults import LAST_BACKUP, our_errors
-from segue.storage.ownership import APPLICATION_ID
+from segue.storage.ownership import APPLICATION_ID, check_age
 from segue.storage.schema import SCHEMA_VERSION
 from segue.storage.store import SqlStore
 from segue.upkeep import archive
-from segue.upkeep.archive import CONFIG, DATABASE, FOLDERS, Contents
+from segue.upkeep.archive import CONFIG, DATABASE, FOLDERS, Advance, Contents
+from segue.upkeep.placing import check_places
 from segue.upkeep.settling import RESTORING, settle
 from segue.upkeep.staging import Staging, remove_abandoned, sync_folder
 
@@ -36,52 +39,83 @@ class LastBackup(NamedTuple):
 
 
 def back_up(
-    store: SqlStore, home: Path, target: Path, *, now: float, program: str, advance: Callable[[int], object] = bool
+    store: SqlStore, home: Path, target: Path, *, now: float, program: str, advance: Advance = bool
 ) -> Contents:
-    """Write a verified backup of a home to a file, which appears only when it is complete."""
-    remove_abandoned(home)
-    with Staging(home) as staged:
-        copy = staged.folder / DATABASE
-        store.copy_to(copy)
-        files = {DATABASE: copy, **_config(home, staged.folder), **_files(home)}
-        found = _sound(copy)
-        schema = _schema(copy)
-        with _appearing(target) as part:
-            with part.open("r+b") as opened:
-                contents = Contents(now, program, schema, *found, files={})
+    """Write a verified backup of a home to a file, and remember where it is."""
+    contents = pack_home(store, home, target, now=now, program=program, advance=advance)
+    with suppress(StoreError):  # a home that can only be read cannot remember, but can be backed up
+        _remember(store, target, now)
+    return contents
+
+
+def pack_home(
+    store: SqlStore, home: Path, target: Path, *, now: float, program: str, advance: Advance = bool
+) -> Contents:
+    """Write a verified backup of a home to a file, which appears only when it is complete. Changes nothing else."""
+    try:
+        remove_abandoned(target.parent)
+        with Staging(target.parent) as staged:
+            copy, part = staged.folder / DATABASE, staged.folder / "backup.zip"
+            store.copy_to(copy)
+            contents = Contents(now, program, _schema(copy), *_sound(copy), files={})
+            files = {DATABASE: copy, **_config(home, staged.folder), **_files(home)}
+            with os.fdopen(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600), "wb") as opened:
                 contents = archive.pack(opened, contents, files, advance)
                 opened.flush()
                 os.fsync(opened.fileno())
             if archive.verify(part, advance) != contents:
                 raise StoreCorrupt(f"{target} did not come back from the disk as it was written; nothing was replaced.")
-    _remember(store, target, now)
+            part.replace(target)
+            sync_folder(target.parent)
+    except OSError as error:
+        raise Invalid(f"{target} could not be written: {error.strerror}.") from error
     return contents
 
 
-def restore(store: SqlStore, home: Path, source: Path, advance: Callable[[int], object] = bool) -> Contents:
-    """Make a home what a backup holds."""
+def check_backup(source: Path, folder: Path, advance: Advance = bool) -> Contents:
+    """Unpack a backup into an empty folder, and look at everything in it."""
+    contents = archive.unpack(source, folder, advance)
+    database = folder / DATABASE
+    with looking_at(database) as connection, our_errors(database):
+        if connection.value("PRAGMA application_id") != APPLICATION_ID:
+            raise Invalid(f"{source} holds another program's database; nothing was changed.")
+    check_age(_schema(database), SCHEMA_VERSION, source)
+    if _sound(database) != Counts(contents.sessions, contents.messages):
+        raise Invalid(f"{source} holds another number of messages than it says; nothing was changed.")
+    return contents
+
+
+def restore(
+    store: SqlStore, home: Path, source: Path, *, keep: Callable[[], object] = bool, advance: Advance = bool
+) -> Contents:
+    """Make a home what a backup holds. `keep` is called when nobody can add any more to what is there."""
+    check_places(home)
     remove_abandoned(home)
     with Staging(home) as staged:
-        contents = archive.unpack(source, staged.folder, advance)
-        database = staged.folder / DATABASE
-        _check_is_ours(database, source)
-        if _sound(database) != Counts(contents.sessions, contents.messages):
-            raise Invalid(f"{source} holds another number of messages than it says; nothing was changed.")
+        contents = check_backup(source, staged.folder, advance)
         for name in FOLDERS:
             (staged.folder / name).mkdir(mode=0o700, exist_ok=True)
-        _announce(database, staged.folder)
+        _announce(staged.folder / DATABASE, staged.folder)
         sync_folder(staged.folder)
         sync_folder(home)
+        if store.notices:  # without a log, nobody can read while the database changes
+            keep()
+            keep = bool
         staged.hand_over()
-        store.replace_with(database, advance)
-    settle(store, home)
+        store.replace_with(staged.folder / DATABASE, advance, keep)
+        settle(store, home)
+    store.write(OWNER_AT_CONSOLE, forget_announcements)  # nobody here has heard them
     _remember(store, source, contents.made_at)
     return contents
 
 
-def _remember(store: SqlStore, archive: Path, made_at: float) -> None:
-    said = json.dumps([str(archive.absolute()), made_at])
-    store.write(OWNER_AT_CONSOLE, lambda tx: tx.meta.set(LAST_BACKUP, said))
+def _remember(store: SqlStore, file: Path, made_at: float) -> None:
+    said = json.dumps([str(file.absolute()), made_at])
+
+    def work(tx: Transaction) -> None:
+        tx.meta.set(LAST_BACKUP, said)
+
+    store.write(OWNER_AT_CONSOLE, work)
 
 
 def _files(home: Path) -> dict[str, Path]:
@@ -102,23 +136,15 @@ def _config(home: Path, folder: Path) -> dict[str, Path]:
 
 
 def _sound(database: Path) -> Counts:
-    with _looking_at(database) as connection:
+    with our_errors(database), looking_at(database) as connection:
         if found := complaints(connection):
             raise StoreCorrupt(f"The database is damaged ({found[0].says}); `segue doctor` says what can be done.")
         return counts(connection)
 
 
 def _schema(database: Path) -> int:
-    with _looking_at(database) as connection:
+    with our_errors(database), looking_at(database) as connection:
         return int(str(connection.value("SELECT version FROM schema_version")))
-
-
-def _check_is_ours(database: Path, source: Path) -> None:
-    with _looking_at(database) as connection:
-        if connection.value("PRAGMA application_id") != APPLICATION_ID:
-            raise Invalid(f"{source} holds another program's database; nothing was changed.")
-    if _schema(database) > SCHEMA_VERSION:
-        raise SchemaTooNew(f"{source} is a backup of a newer Segue; update Segue to use it.")
 
 
 def _announce(database: Path, folder: Path) -> None:
@@ -130,28 +156,3 @@ def _announce(database: Path, folder: Path) -> None:
             connection.run(sql, {"key": RESTORING, "value": folder.name})
         finally:
             connection.handle.close()
-
-
-@contextmanager
-def _looking_at(database: Path) -> Iterator[SqliteConnection]:
-    with our_errors(database):
-        connection = SqliteConnection(database, writes=False)
-        try:
-            yield connection
-        finally:
-            connection.handle.close()
-
-
-@contextmanager
-def _appearing(target: Path) -> Iterator[Path]:
-    """A private file beside the target that takes its place when all went well."""
-    part = target.with_name(f".{target.name}.{os.urandom(4).hex()}.part")
-    try:
-        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
-        yield part
-        part.replace(target)
-        sync_folder(target.parent)
-    except OSError as error:
-        raise Invalid(f"{target} could not be written: {error.strerror}.") from error
-    finally:
-        part.unlink(missing_ok=True)

@@ -1,19 +1,18 @@
 """Whether the database file is ours, complete and sound."""
 
-import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from segue.core.errors import ForeignDatabase, SegueError, StoreError
+from segue.core.errors import ForeignDatabase, NoDatabase, SchemaTooNew, StoreError
 from segue.core.text import count, size
-from segue.storage.connection import SqliteConnection
-from segue.storage.examining import Complaint, Damage, Gap, complaints, gaps
-from segue.storage.faults import LAST_BACKUP, our_errors
-from segue.storage.ownership import is_ours
+from segue.storage.connection import SqliteConnection, looking_at
+from segue.storage.examining import Complaint, Damage, Gap, complaints, gaps, versions
+from segue.storage.faults import last_backup, last_backup_of, our_errors
+from segue.storage.ownership import check_age, is_ours
 from segue.storage.repairing import complete_schema, rebuild_indexes, replace_with_salvage
+from segue.storage.schema import SCHEMA_VERSION
 from segue.storage.sqlite import SqliteEngine
 from segue.upkeep.backups import LastBackup
 from segue.upkeep.findings import Finding, Patient, advice
@@ -28,19 +27,25 @@ _OLD_BACKUP = 30 * 86400.0
 
 
 def check_ownership(patient: Patient) -> list[Finding]:
-    """A file that is not ours is named, and never opened for more than that."""
+    """A file that is not ours, or of a newer program, is named, and never touched."""
     try:
-        with _opened(patient.database) as connection:
-            is_ours(connection, patient.database)
-    except ForeignDatabase as error:
-        return [Finding(str(error), _way_back(patient, "Move the file away."))]
+        with our_errors(patient.database), looking_at(patient.database) as connection:
+            if is_ours(connection, patient.database):
+                check_age(max(versions(connection), default=0), SCHEMA_VERSION, patient.database)
+    except NoDatabase:
+        sentence = f"{patient.database} is no database any more."
+        return [Finding(sentence, f"`segue restore {last_backup(patient.database) or 'FILE'}` brings a backup back.")]
+    except ForeignDatabase:
+        return [Finding(f"{patient.database} is another program's database.", "Move it away, or set SEGUE_HOME.")]
+    except SchemaTooNew as error:
+        return [Finding(str(error), "Nothing in it was looked at.")]
     except StoreError as error:
-        return [Finding(str(error), _way_back(patient, "Keep a copy of the folder."))]
+        return [Finding(str(error), "Keep a copy of the folder before anything else.")]
     return []
 
 
 def check_schema(patient: Patient) -> list[Finding]:
-    missing = _look(patient, gaps)
+    missing = [] if patient.database.stat().st_size == 0 else _look(patient, gaps)  # an empty file is made when used
     if not missing:
         return []
     named = ", ".join(gap.what for gap in missing[:_SHOWN]) + (" and more" if len(missing) > _SHOWN else "")
@@ -100,21 +105,17 @@ def check_backup(patient: Patient) -> list[Finding]:
 
 def find_last_backup(database: Path) -> LastBackup | None:
     """The last backup, also of a database that is damaged, as long as that much can be read."""
-    with suppress(SegueError), _opened(database) as connection:
-        rows = connection.rows("SELECT value FROM state_meta WHERE key = :key", {"key": LAST_BACKUP})
-        return LastBackup(*json.loads(rows[0][0])) if rows else None
-    return None
-
-
-def _way_back(patient: Patient, first: str) -> str:
-    made = find_last_backup(patient.database)
-    return f"{first} `segue restore {made.path if made else 'FILE'}` brings the last backup back."
+    said = last_backup_of(database)
+    return LastBackup(*said) if said else None
 
 
 def _damaged(patient: Patient, pages: list[Complaint]) -> Finding:
-    says = f"The file is damaged: {pages[0].says}{f' and {len(pages) - 1} more' if len(pages) > 1 else ''}."
-    remedy = "`segue doctor --fix` saves every row that can be read, and keeps the damaged file."
-    return Finding(says, f"{remedy} {_way_back(patient, 'Or:')}", partial(_salvage, patient))
+    remedy = (
+        "`segue doctor --fix` saves every row that can be read, and keeps the damaged file;"
+        f" `segue restore {last_backup(patient.database) or 'FILE'}` brings the last backup back instead."
+    )
+    says = f"The database file is damaged in {count(len(pages), 'place')}."
+    return Finding(says, remedy, partial(_salvage, patient))
 
 
 def _complete(database: Path, missing: list[Gap]) -> str:
@@ -144,15 +145,5 @@ def _take_in_log(database: Path) -> str:
 
 
 def _look(patient: Patient, examine: Callable[[SqliteConnection], list[T]]) -> list[T]:
-    with _opened(patient.database) as connection:
+    with our_errors(patient.database), looking_at(patient.database) as connection:
         return examine(connection)
-
-
-@contextmanager
-def _opened(database: Path) -> Iterator[SqliteConnection]:
-    with our_errors(database):
-        connection = SqliteConnection(database, writes=False)
-        try:
-            yield connection
-        finally:
-            connection.handle.close()

@@ -5,22 +5,28 @@ import re
 import shutil
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 from segue import config
 from segue.config.zones import is_known
-from segue.core.errors import HomeRefused
+from segue.core.errors import HomeRefused, StoreError
+from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.text import size
 from segue.storage import guards
+from segue.storage.sqlite import SqliteEngine
+from segue.storage.store import SqlStore
 from segue.upkeep.archive import CONFIG, DATABASE, FOLDERS
+from segue.upkeep.crashes import LOGS
 from segue.upkeep.findings import Finding, Patient, advice
 from segue.upkeep.placing import RESTORED_CONFIG
 from segue.upkeep.rescuing import KEPT
-from segue.upkeep.staging import abandoned, is_staging
+from segue.upkeep.settling import settle, waiting_folder
+from segue.upkeep.staging import abandoned, is_staging, remove_abandoned
 
 LEAST_SPACE = 100_000_000  # bytes
-_OURS = {CONFIG, RESTORED_CONFIG, KEPT, "logs", *FOLDERS, *(DATABASE + end for end in ("", "-wal", "-shm", "-journal"))}
+_OURS = {CONFIG, RESTORED_CONFIG, KEPT, LOGS, *FOLDERS, *(DATABASE + end for end in ("", "-wal", "-shm", "-journal"))}
 _POSIX_ZONE = re.compile(r"(?:[A-Za-z]{3,}|<[\w+-]+>)[+-]?\d")  # as in CET-1CEST
 
 
@@ -45,6 +51,11 @@ def check_folder(patient: Patient) -> list[Finding]:
         return [advice(f"There is no {patient.home} yet.", "The first command that stores something makes it.")]
     except HomeRefused as error:
         return [Finding(str(error), "Nothing in it was looked at.")]
+    if not os.access(patient.home, os.R_OK | os.X_OK):
+        return [Finding(f"You may not look into {patient.home}.", f"`chmod 700 {patient.home}`, if it is yours.")]
+    if not os.access(patient.home, os.W_OK) or (patient.database.exists() and not os.access(patient.database, os.W_OK)):
+        sentence = f"{patient.home} can only be read: what is there can be seen, and nothing new can be stored."
+        return [Finding(sentence, "Make it writable, or set SEGUE_HOME to another folder.")]
     return []
 
 
@@ -61,14 +72,20 @@ def check_permissions(patient: Patient) -> list[Finding]:
 
 
 def check_left_overs(patient: Patient) -> list[Finding]:
-    left = [*abandoned(patient.home), *patient.home.glob(".*.part"), *(patient.home / KEPT).glob(".*.part")]
-    return [
+    """What a process that died left behind: what a restored database waits for is finished, the rest is removed."""
+    waiting = _waiting(patient)
+    found = []
+    if waiting is not None:
+        sentence = "A restore was cut off: the database is the restored one, and other files wait to be put in place."
+        found.append(Finding(sentence, "Any command that writes puts them there.", partial(_settle, patient)))
+    return found + [
         Finding(
-            f"{path} was left by a process that died.",
+            f"{folder} was left by a process that died.",
             "`segue doctor --fix` removes it; nothing in it is in use.",
-            partial(_remove, path),
+            partial(_remove, folder),
         )
-        for path in left
+        for place in (patient.home, patient.home / KEPT)
+        for folder in abandoned(place, waiting)
     ]
 
 
@@ -97,7 +114,10 @@ def _everything(home: Path) -> Iterator[Path]:
 
 
 def _access(path: Path) -> list[Finding]:
-    found = path.stat()
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return []  # gone since it was listed
     wanted = 0o700 if stat.S_ISDIR(found.st_mode) else 0o600
     if hasattr(os, "getuid") and found.st_uid != os.getuid():
         return [Finding(f"{path} belongs to another user.", "Make it yours, or take it away.")]
@@ -117,6 +137,18 @@ def _close(path: Path, mode: int) -> str:
     return f"{path} is yours alone now."
 
 
-def _remove(path: Path) -> str:
-    shutil.rmtree(path) if path.is_dir() else path.unlink()
-    return f"{path} is gone."
+def _remove(folder: Path) -> str:
+    remove_abandoned(folder.parent)
+    return f"{folder} is gone."
+
+
+def _waiting(patient: Patient) -> str | None:
+    with suppress(StoreError), SqlStore(SqliteEngine(patient.database, read_only=True)) as store:
+        return store.read(OWNER_AT_CONSOLE, waiting_folder)
+    return None
+
+
+def _settle(patient: Patient) -> str:
+    with SqlStore(SqliteEngine(patient.database)) as store:
+        settle(store, patient.home)
+    return "The restore is finished."

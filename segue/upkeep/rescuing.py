@@ -1,6 +1,9 @@
 """A home made ready for a restore: what is there is kept, in whatever state it is."""
 
+import os
+import shutil
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from segue.core.errors import NoDatabase, StoreCorrupt
@@ -11,45 +14,54 @@ from segue.sessions.discarding import trash_before
 from segue.storage.sqlite import SqliteEngine
 from segue.storage.store import SqlStore
 from segue.upkeep.archive import FOLDERS
-from segue.upkeep.backups import back_up
+from segue.upkeep.backups import pack_home
 from segue.upkeep.settling import settle
 
 KEPT = "backups"
 """The folder of the home where copies go that nobody asked for."""
+_DAMAGED = "what the damaged database holds"
 
 
-def open_or_set_aside(database: Path, now: float) -> tuple[SqlStore, Path | None]:
+def describe(home: Path, database: Path) -> str:
+    """What is in a home, in a few words; nothing when there is nothing to lose. Changes nothing."""
+    found = 0
+    if database.exists():
+        try:
+            with SqlStore(SqliteEngine(database, read_only=True)) as store:
+                found = store.read(OWNER_AT_CONSOLE, listing.stats).sessions
+                found += len(store.read(OWNER_AT_CONSOLE, trash_before))
+        except (NoDatabase, StoreCorrupt):
+            return _DAMAGED if database.stat().st_size else ""
+    has_files = any(path.is_file() for name in FOLDERS for path in (home / name).rglob("*"))
+    return count(found, "session") if found else "the files" if has_files else ""
+
+
+def open_or_set_aside(home: Path, database: Path, now: float) -> tuple[SqlStore, Path | None]:
     """The store; where not even its first page can be read, a new one, and where the damaged file is now."""
     try:
-        return SqlStore(SqliteEngine(database)), None
+        store = SqlStore(SqliteEngine(database))
     except (NoDatabase, StoreCorrupt):
-        aside = kept(database.parent, f"damaged-{stamp(now)}.db")
+        aside = kept(home, f"damaged-{stamp(now)}.db")
         for suffix in ("-wal", "-shm", ""):
             file = database.with_name(database.name + suffix)
             if file.exists():
                 file.rename(aside.with_name(aside.name + suffix))
+        _keep_memory(home, aside)
         return SqlStore(SqliteEngine(database)), aside
-
-
-def describe(store: SqlStore, home: Path) -> str:
-    """What is in a home, in a few words; nothing when there is nothing to lose."""
-    try:
+    with suppress(StoreCorrupt):  # too damaged to say whether anything waits: all of it is replaced
         settle(store, home)
-        found = store.read(OWNER_AT_CONSOLE, listing.stats).sessions + len(store.read(OWNER_AT_CONSOLE, trash_before))
-    except StoreCorrupt:
-        return "what the damaged database holds"
-    has_files = any(path.is_file() for name in FOLDERS for path in (home / name).rglob("*"))
-    return count(found, "session") if found or has_files else ""
+    return store, None
 
 
 def keep_copy(store: SqlStore, home: Path, *, now: float, program: str) -> Path:
     """A copy of the home as it is: a backup, or page by page when it is too damaged for one."""
     target = kept(home, f"before-restore-{stamp(now)}.zip")
     try:
-        back_up(store, home, target, now=now, program=program)
+        pack_home(store, home, target, now=now, program=program)
     except StoreCorrupt:
-        target = target.with_name(f"damaged-{stamp(now)}.db")
+        target = kept(home, f"damaged-{stamp(now)}.db")
         store.copy_to(target)
+        _keep_memory(home, target)
     return target
 
 
@@ -61,5 +73,10 @@ def kept(home: Path, name: str) -> Path:
 
 
 def stamp(now: float) -> str:
-    """A moment as part of a file's name."""
-    return time.strftime("%Y%m%d-%H%M%S", time.localtime(now))
+    """A moment as part of a file's name that no other file has."""
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.localtime(now))}-{os.urandom(2).hex()}"
+
+
+def _keep_memory(home: Path, beside: Path) -> None:
+    if (home / "memory").is_dir():
+        shutil.copytree(home / "memory", beside.with_name(f"{beside.name}.memory"), symlinks=True)

@@ -67,14 +67,25 @@ def check_counters(patient: Patient) -> list[Finding]:
 
 
 def check_attachments(patient: Patient) -> list[Finding]:
+    lost = {one.digest: one for one in _read(patient, partial(_lost, home=patient.home))}
+    backup, kept = _last_backup(patient) if lost else (None, set())
+    return [_missing(patient, one, backup if _place(one) in kept else None) for one in lost.values()]
+
+
+def _last_backup(patient: Patient) -> tuple[Path | None, set[str]]:
+    """The last backup and the names of what it holds; one that cannot be read holds nothing."""
     made = find_last_backup(patient.database)
-    backup = Path(made.path) if made and Path(made.path).exists() else None
-    return [_missing(patient, lost, backup) for lost in _read(patient, partial(_lost, home=patient.home))]
+    if made is None:
+        return None, set()
+    try:
+        return Path(made.path), set(archive.read_contents(Path(made.path)).files)
+    except Invalid:
+        return None, set()
 
 
 def _missing(patient: Patient, lost: Lost, backup: Path | None) -> Finding:
     says = f"An attachment of message {lost.seq} in {lost.session_id} is not there: {_place(lost)}."
-    if backup is None or _place(lost) not in archive.read_contents(backup).files:
+    if backup is None:
         return Finding(says, "Put the file back, or restore a backup that has it.")
     return Finding(says, f"`segue doctor --fix` takes it from {backup}.", partial(_take, patient, lost, backup))
 

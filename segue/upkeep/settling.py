@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from segue.core.errors import StoreError
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.ports.store import Store, Transaction
 
@@ -9,19 +10,23 @@ RESTORING = "upkeep:restoring"
 """Where a restored database says which folder of the home its files wait in."""
 
 
+def waiting_folder(tx: Transaction) -> str | None:
+    return tx.meta.get(RESTORING)
+
+
 def settle(store: Store, home: Path) -> None:
     """Finish a restore whose database has changed already; one process at a time, and again if need be."""
-    if store.read(OWNER_AT_CONSOLE, _waiting) is not None:
+    if store.read(OWNER_AT_CONSOLE, waiting_folder) is not None:
         store.write(OWNER_AT_CONSOLE, _settle, home)
-
-
-def _waiting(tx: Transaction) -> str | None:
-    return tx.meta.get(RESTORING)
 
 
 def _settle(tx: Transaction, home: Path) -> None:
     from segue.upkeep.placing import place_files  # most homes were never restored
 
-    if (name := _waiting(tx)) is not None:
-        place_files(home, home / name)
-        tx.meta.remove(RESTORING)
+    if (name := waiting_folder(tx)) is None:
+        return
+    try:
+        place_files(home, name)
+    except OSError as error:
+        raise StoreError(f"A restore could not be finished in {home}: {error.strerror} ({error.filename}).") from error
+    tx.meta.remove(RESTORING)

@@ -24,6 +24,8 @@ def later(home: Path, days: float) -> None:
         rows = connection.execute("SELECT key, value FROM state_meta WHERE key LIKE 'upkeep:%'").fetchall()
         for key, value in rows:
             said = json.loads(value)
+            if isinstance(said, list) and isinstance(said[0], str):
+                continue  # names have no moment
             moved = [one - days * DAY for one in said] if isinstance(said, list) else said - days * DAY
             connection.execute("UPDATE state_meta SET value = ? WHERE key = ?", (json.dumps(moved), key))
     connection.close()
