@@ -62,6 +62,10 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has seen enough
         sys.exit(0)
+    except OSError as error:
+        if error.filename is not None:
+            _confess(error)
+        _complain(f"The output could not be written: {error.strerror}", 1)
     except Exception as error:  # noqa: BLE001 - a mistake of ours: written down whole, told in a sentence
         _confess(error)
 

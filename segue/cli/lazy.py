@@ -26,6 +26,18 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
+            from difflib import get_close_matches  # only a mistake needs it
+
+            near = get_close_matches(name, self.list_commands(ctx), 1)
+            hint = f"did you mean '{near[0]}'?" if near else f"`{ctx.command_path} --help` lists them."
+            ctx.fail(f"There is no command {name!r}; {hint}")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, self._help(ctx, name)) for name in self.list_commands(ctx)])

@@ -5,7 +5,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -15,38 +14,21 @@ import click
 from segue import app
 from segue.cli.completing import complete_session
 from segue.cli.files import opened, writer
+from segue.cli.forms import Form, Wanted, counted, form_of, ids_of, write_export
 from segue.cli.options import AS_JSON, DRY_RUN
-from segue.cli.output import note, progress, say, show_json
-from segue.core.errors import Invalid
-from segue.core.markdown import Markdown
-from segue.core.page import Page
+from segue.cli.output import confirm, note, progress, say, show_json
+from segue.core.errors import Invalid, NotFound
 from segue.core.portable import from_json
 from segue.core.redaction import Secrets
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.text import count
-from segue.ports.store import Filter, Store, Transaction
-from segue.sessions import exporting, finding, importing, listing
+from segue.ports.store import Store, Transaction
+from segue.sessions import importing, listing
 from segue.sessions.importing import Imported, OnConflict, Outcome
 
 _LONGEST_LINE = 1 << 30
 _MOST_COMPLAINTS = 10
 _GZIP = b"\x1f\x8b"
-
-
-class Form(StrEnum):
-    """What an export is written as."""
-
-    JSONL = "jsonl"
-    MARKDOWN = "md"
-    HTML = "html"
-
-
-_SUFFIXES = {".md": Form.MARKDOWN, ".markdown": Form.MARKDOWN, ".html": Form.HTML, ".htm": Form.HTML}
-
-
-class _Wanted(NamedTuple):
-    sources: tuple[str, ...]
-    ids: tuple[str, ...]
 
 
 @click.command()
@@ -67,23 +49,34 @@ class _Wanted(NamedTuple):
 )
 @click.option("--redact", is_flag=True, help="Replace what looks like a key, token or password; md and html do anyway.")
 @click.option("--raw", is_flag=True, help="Leave secrets in md and html as they are.")
+@click.option("--yes", "-y", is_flag=True, help="Replace a file that is there already.")
 def export(
-    file: Path, source: tuple[str, ...], session_id: tuple[str, ...], form: str | None, redact: bool, raw: bool
+    file: Path,
+    source: tuple[str, ...],
+    session_id: tuple[str, ...],
+    form: str | None,
+    redact: bool,
+    raw: bool,
+    yes: bool,
 ) -> None:
     """Write conversations to FILE: as JSON lines, one session a line, or as a document; "-" is stdout."""
     if source and session_id:
         raise Invalid("--source and --session-id do not go together: a session is named or a platform is.")
-    chosen = Form(form) if form else _SUFFIXES.get(file.suffix.lower(), Form.JSONL)
+    chosen = Form(form) if form else form_of(file)
     if redact and raw:
         raise Invalid("--redact and --raw do not go together: secrets are left out or left in.")
     if raw and chosen is Form.JSONL:
         raise Invalid("--raw is for md and html; JSON lines hold everything as it is unless --redact is given.")
     secrets = Secrets(redacts=not raw if chosen is not Form.JSONL else redact)
     with app.open_for_reading() as store:
-        wanted = _Wanted(source, tuple(dict.fromkeys(store.read(OWNER_AT_CONSOLE, _ids, session_id, chosen))))
-        length = len(wanted.ids) or store.read(OWNER_AT_CONSOLE, listing.count_sessions, _counted(wanted, chosen))
+        wanted = Wanted(source, tuple(dict.fromkeys(store.read(OWNER_AT_CONSOLE, ids_of, session_id, chosen))))
+        length = len(wanted.ids) or store.read(OWNER_AT_CONSOLE, listing.count_sessions, counted(wanted, chosen))
+        if not length and (source or session_id):
+            raise NotFound("No conversation fits; nothing was written.")
+        if file.is_file():
+            confirm(f"{file} is there already. Replace it?", yes=yes)
         with opened(file) as target, progress("Exporting", length) as advance:
-            written = store.read(OWNER_AT_CONSOLE, _export, chosen, writer(target), secrets, wanted, advance)
+            written = store.read(OWNER_AT_CONSOLE, write_export, chosen, writer(target), secrets, wanted, advance)
     if str(file) != "-":
         note(f"{count(written, 'session' if chosen is Form.JSONL else 'conversation')} written to {file}.")
     _tell_of(secrets, chosen)
@@ -116,30 +109,6 @@ def import_(file: Path, on_conflict: str, dry_run: bool, as_json: bool) -> None:
         _tell(report, dry_run)
     if report.errors:
         sys.exit(1)
-
-
-def _ids(tx: Transaction, named: tuple[str, ...], form: Form) -> list[str]:
-    """The sessions that are meant: every part for JSON lines, the newest one for a document."""
-    found = [finding.find_parts(tx, finding.get_id(tx, wanted)) for wanted in named]
-    return [part.id for parts in found for part in (parts if form is Form.JSONL else parts[-1:])]
-
-
-def _counted(wanted: _Wanted, form: Form) -> Filter:
-    return exporting.conversations(wanted.sources)._replace(tips_only=form is not Form.JSONL)
-
-
-def _export(
-    tx: Transaction,
-    form: Form,
-    write: Callable[[str], object],
-    secrets: Secrets,
-    wanted: _Wanted,
-    advance: Callable[[int], object],
-) -> int:
-    if form is Form.JSONL:
-        return exporting.export_lines(tx, write, wanted.sources, wanted.ids, advance, mask=secrets)
-    document = Markdown() if form is Form.MARKDOWN else Page()
-    return exporting.export_document(tx, write, document, secrets, wanted.sources, wanted.ids, advance)
 
 
 def _tell_of(secrets: Secrets, form: Form) -> None:
@@ -198,7 +167,8 @@ def _tell(report: _Report, dry_run: bool) -> None:
     outcomes = Counter(one.outcome for one in report.done)
     counted = ", ".join(f"{outcomes[outcome]:,} {outcome}" for outcome in Outcome if outcomes[outcome])
     left_out = f", {len(report.errors):,} left out" if report.errors else ""
-    say(f"{'Would be: ' if dry_run else ''}{counted or 'nothing to import'}{left_out}.")
+    way = "; --on-conflict replace or copy takes them in" if outcomes[Outcome.SKIPPED] else ""
+    say(f"{'Would be: ' if dry_run else ''}{counted or 'Nothing to import'}{left_out}{way}.")
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.text import count
 from segue.ports.store import Transaction, TrashEntry
 from segue.sessions import discarding, finding
+from segue.upkeep.rescuing import KEPT
 
 _DAY = 86400.0
 _MOST_DAYS = 1_000_000
@@ -44,7 +45,7 @@ def delete(wanted: tuple[str, ...], purge: bool, yes: bool, dry_run: bool) -> No
     """Move conversations into the trash, each with all its parts. `trash restore` brings them back."""
     with app.open_store() as store:
         doomed = store.read(OWNER_AT_CONSOLE, _doomed, dict.fromkeys(wanted), purge)
-        say("For good, with every copy:" if purge else "Into the trash:", bold=True)
+        say("For good, from the database and the trash:" if purge else "Into the trash:", bold=True)
         _preview(doomed)
         if dry_run:
             say("Nothing was changed.")
@@ -58,6 +59,8 @@ def delete(wanted: tuple[str, ...], purge: bool, yes: bool, dry_run: bool) -> No
         if purge:
             store.compact()
             say(f"{count(len(doomed), 'conversation')} removed; no copy is left in the database.")
+            if any((app.settings().home / KEPT).glob("*")):
+                note(f"Older copies of the whole home are in {app.settings().home / KEPT}, and may still hold it.")
         else:
             kept = app.settings().retention.trash_days
             say(f"{count(len(doomed), 'conversation')} moved to the trash for {count(kept, 'day')}.")

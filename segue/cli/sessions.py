@@ -90,7 +90,7 @@ def list_(
     if not found:
         is_filtered = wanted != Filter(kinds=(Kind.INTERACTIVE,))
         note(
-            "No conversation fits; --all looks at every kind."
+            "No conversation fits; --all also looks at archived ones, every kind and every part."
             if is_filtered
             else f"No conversations yet in {settings.home}."
         )

@@ -12,14 +12,14 @@ from segue.sessions import exporting, finding, reading
 
 
 @click.command()
-@click.argument("wanted", metavar="ID or TITLE", shell_complete=complete_session)
+@click.argument("words", nargs=-1, required=True, metavar="ID or TITLE", shell_complete=complete_session)
 @click.option("--around", type=int, metavar="SEQ", help="Only those around a message.")
 @click.option("--raw", is_flag=True, help="The words alone, without decoration.")
 @AS_JSON
-def show(wanted: str, around: int | None, raw: bool, as_json: bool) -> None:
+def show(words: tuple[str, ...], around: int | None, raw: bool, as_json: bool) -> None:
     """Read a conversation from its beginning, all its parts in order."""
     with app.open_for_reading() as store:
-        session_id = store.read(OWNER_AT_CONSOLE, finding.get_id, wanted)
+        session_id = store.read(OWNER_AT_CONSOLE, finding.get_id, " ".join(words))
         if as_json:
             show_json(store.read(OWNER_AT_CONSOLE, exporting.export_session, session_id))
             return

@@ -52,6 +52,7 @@ def config_file() -> Path:
 def page_like_git() -> None:
     """Let the pager show colours, and not take the screen for what fits on it, unless somebody set it up already."""
     os.environ.setdefault("LESS", "FRX")
+    os.environ.setdefault("LESSCHARSET", "utf-8")
 
 
 def wants_colour() -> bool:

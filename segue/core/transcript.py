@@ -42,13 +42,16 @@ def as_chat(messages: Iterable[Message], *, provider: str | None = None, shared:
     calls = [_NO_CALLS if message.tool_calls is None else _calls(message) for message in live]
     results = _Results(live, calls)
     view: list[Chat] = []
-    for position, message in enumerate(live):
-        if message.role == "tool":
+    for position, (message, made) in enumerate(zip(live, calls, strict=True)):
+        role = message.role
+        if role == "tool":
             continue  # placed behind its call
-        chat = _chat(message, calls[position], provider, shared)
-        if _says_something(chat):
-            view.append(chat)
-            view += [results.take(call, position) for call in calls[position]]
+        chat = _chat(message, made, provider, shared)
+        if role == "assistant" and not made and not chat["content"]:
+            continue  # providers refuse one that says nothing
+        view.append(chat)
+        if made:
+            view += [results.take(call, position) for call in made]
     return view
 
 
@@ -70,11 +73,12 @@ class _Results:
     def __init__(self, live: Sequence[Message], calls: Sequence[Sequence[_Call]]) -> None:
         self._waiting: dict[str | None, deque[tuple[int, Message]]] = {}
         self._uses: dict[str | None, list[int]] = {}
-        for position, message in enumerate(live):
+        for position, (message, made) in enumerate(zip(live, calls, strict=True)):
             if message.role == "tool":
                 self._waiting.setdefault(_answer_name(message.tool_call_id), deque()).append((position, message))
-            for call in calls[position]:
-                self._uses.setdefault(call.answers_to, []).append(position)
+            if made:
+                for call in made:
+                    self._uses.setdefault(call.answers_to, []).append(position)
 
     def take(self, call: _Call, position: int) -> Chat:
         waiting = self._waiting.get(call.answers_to, deque())
@@ -164,10 +168,6 @@ def _extra(message: Message) -> Chat:
     """Fields that came with the message and have no column of their own."""
     fields = decode(message.extra)
     return {name: value for name, value in fields.items() if name not in _OURS} if isinstance(fields, dict) else {}
-
-
-def _says_something(chat: Chat) -> bool:
-    return chat["role"] != "assistant" or bool(chat["content"]) or "tool_calls" in chat
 
 
 def _result(name: str, message: Message) -> Chat:

@@ -1,6 +1,7 @@
 """The messages table. Order is `seq`; a message is only ever added or marked, never rewritten."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from typing import Any
 
 from segue.core.errors import SessionNotFound
@@ -8,7 +9,7 @@ from segue.core.messages import Draft, Message, State
 from segue.core.moments import SLOT
 from segue.core.scope import Scope
 from segue.ports.store import Messages
-from segue.storage.sql import ALL, Condition, Executor, columns, placeholders, visible
+from segue.storage.sql import ALL, Condition, Executor, Row, columns, placeholders, visible
 
 _ALL = columns(Message._fields, "m")
 _DRAFT = columns(Draft._fields)
@@ -16,6 +17,10 @@ _NEXT_SEQ = "SELECT COALESCE(MAX(seq), 0) + 1 FROM messages WHERE session_id = :
 _INSERT = f"""
     INSERT INTO messages (session_id, seq, state, {_DRAFT})
     VALUES (:session_id, :seq, :state, {placeholders(Draft._fields)})"""
+
+
+_message: Callable[[Row], Message] = partial(tuple.__new__, Message)
+"""`Message._make` without its look at the length, which the statement above decides."""
 
 
 class SqlMessages(Messages):
@@ -115,7 +120,7 @@ class SqlMessages(Messages):
             raise SessionNotFound(session_id)
 
     def _messages(self, sql: str, parameters: dict[str, Any]) -> list[Message]:
-        return [Message._make(row) for row in self._db.rows(sql, parameters)]
+        return list(map(_message, self._db.rows(sql, parameters)))
 
     def _in_session(self, session_id: str, every_state: bool) -> Condition:
         where = self._readable()

@@ -182,7 +182,7 @@ def test_typing_filters_and_esc_clears(store: SqlStore) -> None:
         assert "1 of 3 conversations" in screen(pilot)
         await pilot.press("ctrl+u", *"LEAKS")
         assert listed(pilot) == ["c"]
-        await pilot.press("ctrl+u", *"_lisb")
+        await pilot.press("ctrl+u", *"20250305_lis")
         assert listed(pilot) == ["20250305_lisbon"]
         await pilot.press(*"zzz")
         assert listed(pilot) == []

@@ -141,7 +141,6 @@ def test_a_dash_is_stdout_and_holds_the_same_bytes(run: Run, archive: Path, tmp_
     [
         (["--source", "telegram"], ["20250305_091523_a1b2c3d4"]),
         (["--source", "telegram", "--source", "cron"], ["job", "20250305_091523_a1b2c3d4"]),
-        (["--source", "nowhere"], []),
         (["--session-id", "child"], ["20250305_091523_a1b2c3d4", "child"]),
         (["--session-id", "child", "--session-id", "job"], ["20250305_091523_a1b2c3d4", "child", "job"]),
         (["--session-id", "20250305_091523_a1b2c3d4"], ["20250305_091523_a1b2c3d4", "child"]),
@@ -151,6 +150,13 @@ def test_an_export_can_be_narrowed(run: Run, archive: Path, arguments: list[str]
     result = run("sessions", "export", "-", *arguments, SEGUE_HOME=str(archive))
     assert (result.returncode, result.stderr) == (0, "")
     assert [json.loads(line)["id"] for line in result.stdout.split("\n")[:-1]] == names
+
+
+def test_where_nothing_fits_nothing_is_written(run: Run, archive: Path, tmp_path: Path) -> None:
+    (tmp_path / "good.jsonl").write_text("from before")
+    result = run("sessions", "export", str(tmp_path / "good.jsonl"), "--source", "no", "--yes", SEGUE_HOME=str(archive))
+    assert (result.returncode, result.stderr) == (1, "segue: No conversation fits; nothing was written.\n")
+    assert (tmp_path / "good.jsonl").read_text() == "from before"
 
 
 def test_a_session_that_is_not_there_makes_no_file(run: Run, archive: Path, tmp_path: Path) -> None:
@@ -179,7 +185,9 @@ def test_an_existing_file_is_replaced_at_once_and_becomes_private(run: Run, arch
     target.write_text("from before", encoding="utf-8")
     target.chmod(0o644)
     with target.open(encoding="utf-8") as reader:
-        assert run("sessions", "export", str(target), SEGUE_HOME=str(archive)).returncode == 0
+        refused = run("sessions", "export", str(target), SEGUE_HOME=str(archive))
+        assert (refused.returncode, target.read_text()) == (1, "from before")
+        assert run("sessions", "export", str(target), "--yes", SEGUE_HOME=str(archive)).returncode == 0
         assert reader.read() == "from before"
     assert len(lines_of(target)) == 5
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
@@ -189,7 +197,7 @@ def test_an_existing_file_is_replaced_at_once_and_becomes_private(run: Run, arch
 def test_when_the_disk_refuses_the_old_file_stays(archive: Path, tmp_path: Path) -> None:
     target = tmp_path / "all.jsonl"
     target.write_text("from before", encoding="utf-8")
-    result = in_a_pipe(archive, "sessions", "export", str(target), most_bytes=50_000)
+    result = in_a_pipe(archive, "sessions", "export", str(target), "--yes", most_bytes=50_000)
     assert (result.returncode, result.stdout) == (1, b"")
     assert len(result.stderr.splitlines()) == 1
     assert str(target).encode() in result.stderr
@@ -323,10 +331,10 @@ def test_a_conflict_is_skipped_unless_told_otherwise(run: Run) -> None:
     imported(run, conversation("a", "As it was"))
     before = everything()
     result = imported(run, conversation("a", "Other"))
-    assert (result.returncode, result.stdout) == (0, "1 skipped.\n")
+    assert (result.returncode, result.stdout) == (0, "1 skipped; --on-conflict replace or copy takes them in.\n")
     assert result.stderr.startswith("a: ")
     assert everything() == before
-    assert imported(run, conversation("a", "Other"), arguments=("--on-conflict", "skip")).stdout == "1 skipped.\n"
+    assert imported(run, conversation("a", "Other"), arguments=("--on-conflict", "skip")).stdout.startswith("1 skipped")
 
 
 def test_a_replaced_session_is_in_the_trash(run: Run) -> None:

@@ -1,18 +1,18 @@
 """What the keys do to a conversation. Each is one transaction and answers with a sentence for the person who asked."""
 
 import re
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from segue.cli.files import opened, writer
+from segue.cli.forms import Form, Wanted, form_of, ids_of, write_export
 from segue.core.errors import Invalid
 from segue.core.redaction import Secrets
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.sessions import Session
 from segue.core.text import count
 from segue.ports.store import Store, Transaction
-from segue.sessions import discarding, exporting, finding, marking, titling
+from segue.sessions import discarding, finding, marking, titling
 
 _LONGEST_NAME = 100
 
@@ -72,18 +72,27 @@ def file_name_for(session_id: str) -> str:
 
 
 def export(store: Store, session_id: str, file_name: str, *, is_redacted: bool) -> str:
-    """Write every part to a new file that only its owner can read."""
-    file = Path.cwd() / Path(file_name.strip()).expanduser()
-    if not file_name.strip():
-        raise Invalid("Name a file to write to.")
-    if file.exists():
-        raise Invalid(f"{file} is there already; choose another name.")
-    secrets = Secrets(redacts=is_redacted)
-    work = partial(exporting.export_lines, mask=secrets)
-    ids = store.read(OWNER_AT_CONSOLE, _ids_of_parts, session_id)
+    """Write a conversation to a new file that only its owner can read; the ending of its name says as what."""
+    file = _new_file(file_name.strip())
+    form = form_of(file)
+    secrets = Secrets(redacts=is_redacted or form is not Form.JSONL)
+    wanted = Wanted((), tuple(store.read(OWNER_AT_CONSOLE, ids_of, (session_id,), form)))
     with opened(file) as target:
-        written = store.read(OWNER_AT_CONSOLE, work, writer(target), (), ids)
-    return f"{count(written, 'session')} written to {file}.{_about(secrets)}"
+        written = store.read(OWNER_AT_CONSOLE, write_export, form, writer(target), secrets, wanted, bool)
+    return f"{count(written, 'session' if form is Form.JSONL else 'conversation')} written to {file}.{_about(secrets)}"
+
+
+def _new_file(name: str) -> Path:
+    if not name:
+        raise Invalid("Name a file to write to.")
+    try:
+        file = Path.cwd() / Path(name).expanduser()
+        is_there = file.exists()
+    except (RuntimeError, OSError, ValueError) as error:
+        raise Invalid(f"{name} cannot be a file here: {error}.") from error
+    if is_there:
+        raise Invalid(f"{file} is there already; choose another name.")
+    return file
 
 
 def _about(secrets: Secrets) -> str:
@@ -105,10 +114,6 @@ def title_of(tx: Transaction, session_id: str) -> str:
 
 def tags_of(tx: Transaction, session_id: str) -> list[str]:
     return tx.sessions.tags([session_id]).get(session_id, [])
-
-
-def _ids_of_parts(tx: Transaction, session_id: str) -> list[str]:
-    return [part.id for part in finding.find_parts(tx, session_id)]
 
 
 def _name(session: Session) -> str:

@@ -81,7 +81,7 @@ def list_rows(tx: Transaction, view: View) -> list[Row]:
 
 def row_of(session: Listed) -> Row:
     title, beginning = line(session.title or ""), line(session.first_line)
-    haystack = "\n".join((session.title or "", session.id, session.first_line))
+    haystack = "\n".join((session.title or "", session.first_line))
     return Row(session, title, beginning, _folded(haystack))
 
 
@@ -91,7 +91,7 @@ def query_of(typed: str) -> Query:
 
 def matches(row: Row, query: Query) -> bool:
     """Whether a row is what somebody looks for: by title, id or first line."""
-    return all(word in row.haystack for word in query.words)
+    return all(word in row.haystack or row.session.id.startswith(word) for word in query.words)
 
 
 def narrowed(rows: Iterable[Row], query: Query) -> list[Row]:

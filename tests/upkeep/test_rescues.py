@@ -1,0 +1,263 @@
+"""Homes in odd states, and people in a hurry: nothing is lost by what is meant to save it."""
+
+import hashlib
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from segue import SessionDB
+from segue.core.scope import OWNER_AT_CONSOLE
+from segue.upkeep.staging import Staging, abandoned, remove_abandoned
+
+pytestmark = pytest.mark.process
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+WRITER = """
+from segue import SessionDB
+with SessionDB() as db:
+    for number in range(100_000):
+        db.append_message("s1", "user", f"later {number}")
+        print(number, flush=True)
+"""
+
+
+@pytest.fixture
+def kept(home: Path, tmp_path: Path, run: Run) -> Path:
+    with SessionDB() as db:
+        db.create_session("s1", title="Garden", source="cli")
+        for number in range(300):
+            db.append_message("s1", "user", f"roses {number} " + "x" * 400)
+    (home / "memory").mkdir(mode=0o700)
+    (home / "memory" / "note.md").write_text("old note")
+    assert run("backup", str(tmp_path / "kept.zip")).returncode == 0
+    return tmp_path / "kept.zip"
+
+
+def damage(home: Path, marker: bytes) -> None:
+    data = (home / "state.db").read_bytes()
+    page = data.index(marker) // 4096
+    (home / "state.db").write_bytes(data[: page * 4096] + b"\xa5" * 4096 + data[(page + 1) * 4096 :])
+
+
+def test_nobody_but_the_owner_reaches_what_the_home_keeps_for_itself(home: Path, tmp_path: Path, run: Run) -> None:
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    with SessionDB(principal="upkeep") as db:
+        db.set_meta("restoring", str(victim))
+    with SessionDB() as db:
+        assert db.get_meta("upkeep:restoring") is None
+        db.create_session("s1", source="cli")
+        db.set_meta("upkeep:restoring", "../victim")  # even the owner cannot mean that
+    run("sessions", "tag", "s1", "x")
+    assert victim.exists()
+
+
+def test_what_others_say_during_a_restore_is_in_the_kept_copy(kept: Path, home: Path, tmp_path: Path, run: Run) -> None:
+    log = (tmp_path / "log").open("w+")
+    writer = subprocess.Popen([sys.executable, "-c", WRITER], stdout=log)
+    try:
+        time.sleep(0.7)
+        assert run("restore", str(kept), "--yes").returncode == 0
+        time.sleep(0.3)
+    finally:
+        writer.kill()
+        writer.wait()
+        log.close()
+    acknowledged = len((tmp_path / "log").read_text().splitlines())
+    (copy,) = (home / "backups").glob("before-restore-*.zip")
+    other = str(tmp_path / "other")
+    assert run("restore", str(copy), SEGUE_HOME=other).returncode == 0
+    said = [run("sessions", "show", "s1", "--raw", SEGUE_HOME=where).stdout for where in (other, str(home))]
+    numbers = {int(line.split()[1]) for text in said for line in text.splitlines() if line.startswith("later")}
+    assert acknowledged > 10
+    assert set(range(acknowledged - 1)) <= numbers, "in the one or in the other"
+
+
+def test_of_a_damaged_home_the_memory_is_kept_too(kept: Path, home: Path, run: Run) -> None:
+    (home / "memory" / "note.md").write_text("new note")
+    damage(home, b"roses 150 ")
+    done = run("restore", str(kept), "--yes")
+    assert done.returncode == 0, done.stderr
+    assert (home / "memory" / "note.md").read_text() == "old note"
+    (memory,) = (home / "backups").glob("damaged-*.memory")
+    assert (memory / "note.md").read_text() == "new note"
+
+
+def test_an_unreadable_database_is_moved_only_after_somebody_agreed(kept: Path, home: Path, run: Run) -> None:
+    (home / "state.db").write_bytes(b"\xa5" * 8192)
+    asked = run("restore", str(kept))
+    assert asked.returncode == 1
+    assert (home / "state.db").read_bytes() == b"\xa5" * 8192
+    done = run("restore", str(kept), "--yes")
+    assert done.returncode == 0, done.stderr
+    (aside,) = (home / "backups").glob("damaged-*.db")
+    assert str(aside) in done.stderr
+    assert aside.read_bytes() == b"\xa5" * 8192
+
+
+def test_two_restores_in_a_second_keep_two_copies(kept: Path, home: Path, run: Run) -> None:
+    for _ in range(2):
+        assert run("restore", str(kept), "--yes").returncode == 0
+    assert len(list((home / "backups").glob("before-restore-*.zip"))) == 2
+
+
+def test_a_newer_database_is_named_and_left_alone(kept: Path, home: Path, run: Run) -> None:
+    with sqlite3.connect(home / "state.db") as connection:
+        connection.execute("UPDATE schema_version SET version = 99")
+        connection.execute("DROP INDEX idx_trash_moment")
+    connection.close()
+    before = (home / "state.db").read_bytes()
+    done = run("doctor", "--fix")
+    assert done.returncode == 1
+    assert "newer Segue" in done.stdout
+    assert (home / "state.db").read_bytes() == before
+
+
+def test_an_empty_database_file_is_no_fault(home: Path, run: Run) -> None:
+    home.mkdir(mode=0o700)
+    (home / "state.db").touch(mode=0o600)
+    run("doctor", "--fix")
+    assert run("sessions", "list").returncode == 0
+
+
+@pytest.mark.parametrize("spoil", ["bytes", "gone"])
+def test_an_attachment_is_taken_from_a_sound_backup_only(home: Path, tmp_path: Path, run: Run, spoil: str) -> None:
+    digest = hashlib.sha256(b"picture").hexdigest()
+    with SessionDB() as db:
+        db.create_session("s1", source="cli")
+        for _ in range(2):
+            db.append_message("s1", "user", "look", attachments=[{"sha256": digest}])
+    picture = home / "attachments" / digest[:2] / digest
+    picture.parent.mkdir(parents=True)
+    picture.write_bytes(b"picture")
+    backup = tmp_path / "b.zip"
+    run("backup", str(backup))
+    sound = backup.read_bytes()
+    picture.unlink()
+    with zipfile.ZipFile(backup) as opened:
+        at = opened.getinfo(f"attachments/{digest[:2]}/{digest}").header_offset + 30 + len(f"attachments/xx/{digest}")
+    if spoil == "bytes":
+        backup.write_bytes(sound[: at + 22] + bytes([sound[at + 22] ^ 0x10]) + sound[at + 23 :])
+    else:
+        backup.unlink()
+    run("doctor", "--fix")
+    assert not picture.exists()
+    assert digest in run("doctor").stdout
+    backup.write_bytes(sound)
+    assert run("doctor", "--fix").stdout.count(f"{digest} is back") == 1, "one file, however many messages need it"
+    assert picture.read_bytes() == b"picture"
+    assert "All is well" in run("doctor", "--fix").stdout
+
+
+def test_a_list_never_waits_for_tidying(home: Path, run: Run) -> None:
+    with SessionDB() as db:
+        db.create_session("s1", source="cli")
+    run("sessions", "delete", "s1", "--yes")
+    holder = sqlite3.connect(home / "state.db", isolation_level=None)
+    holder.execute("UPDATE trash SET trashed_at = trashed_at - 864000")
+    holder.execute("BEGIN IMMEDIATE")
+    try:
+        began = time.monotonic()
+        assert run("sessions", "list").returncode == 0
+        assert time.monotonic() - began < 10
+    finally:
+        holder.execute("ROLLBACK")
+        holder.close()
+    assert "will leave the trash" in run("sessions", "list").stderr
+
+
+def test_odd_names_are_backed_up_and_impossible_ones_are_named(home: Path, tmp_path: Path, run: Run) -> None:
+    SessionDB().close()
+    (home / "memory").mkdir(mode=0o700)
+    (home / "memory" / "Shot at 9.41\u202fPM 你好.png").write_text("x")
+    assert run("backup", str(tmp_path / "b.zip")).returncode == 0
+    assert run("restore", str(tmp_path / "b.zip"), SEGUE_HOME=str(tmp_path / "new")).returncode == 0
+    assert (tmp_path / "new" / "memory" / "Shot at 9.41\u202fPM 你好.png").exists()
+    with open(os.fsencode(home) + b"/memory/\xff", "w"):
+        pass
+    done = run("backup", str(tmp_path / "c.zip"))
+    assert done.returncode == 1
+    assert "rename it first" in done.stderr
+
+
+def test_a_backup_replaces_nothing_but_a_backup(home: Path, tmp_path: Path, run: Run) -> None:
+    SessionDB().close()
+    (tmp_path / "program.py").write_text("print()")
+    done = run("backup", str(tmp_path / "program.py"))
+    assert done.returncode == 1
+    assert "is no backup" in done.stderr
+    assert (tmp_path / "program.py").read_text() == "print()"
+    for _ in range(2):
+        assert run("backup", str(tmp_path / "b.zip")).returncode == 0
+
+
+def test_an_announcement_does_not_travel_with_a_backup(home: Path, tmp_path: Path, run: Run) -> None:
+    with SessionDB() as db:
+        db.create_session("s1", source="cli")
+    run("sessions", "delete", "s1", "--yes")
+    with sqlite3.connect(home / "state.db") as connection:
+        connection.execute("UPDATE trash SET trashed_at = trashed_at - 864000")
+    connection.close()
+    assert "will leave the trash" in run("sessions", "list").stderr
+    with sqlite3.connect(home / "state.db") as connection:
+        (said,) = connection.execute("SELECT value FROM state_meta WHERE key = 'upkeep:announced_emptying'").fetchone()
+        moved = json.dumps([one - 864000 for one in json.loads(said)])
+        connection.execute("UPDATE state_meta SET value = ? WHERE key = 'upkeep:announced_emptying'", (moved,))
+    connection.close()
+    run("backup", str(tmp_path / "b.zip"))
+    run("restore", str(tmp_path / "b.zip"), "--yes")
+    assert "will leave the trash" in run("sessions", "list").stderr, "announced anew"
+    assert len(json.loads(run("sessions", "trash", "list", "--json").stdout)) == 1
+
+
+def test_a_folder_that_somebody_makes_ready_is_never_removed(tmp_path: Path) -> None:
+    with Staging(tmp_path) as staged:
+        remove_abandoned(tmp_path)
+        assert staged.folder.exists()
+        assert abandoned(tmp_path) == []
+    assert not staged.folder.exists()
+    (tmp_path / ".staging-00000000").mkdir()
+    assert abandoned(tmp_path, waiting=".staging-00000000") == []
+    remove_abandoned(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_salvage_begins_again_when_somebody_has_written(
+    kept: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from segue.storage import repairing
+
+    damage(home, b"roses 150 ")
+    salvaged, rounds = repairing._salvaged, []
+
+    def overtaken(*arguments: object) -> object:
+        rounds.append(1)
+        if len(rounds) == 1:
+            script = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); "
+            script += "c.execute(\"INSERT INTO state_meta VALUES ('late', 'word')\"); c.commit()"
+            subprocess.run([sys.executable, "-c", script, str(home / "state.db")], check=True)
+        return salvaged(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(repairing, "_salvaged", overtaken)
+    repairing.replace_with_salvage(home / "state.db", home / "copy.db", home / "work.db")
+    assert len(rounds) == 2
+    with SessionDB() as db:
+        assert db.get_meta("late") == "word"
+        assert db._store.read(OWNER_AT_CONSOLE, lambda tx: len(tx.messages.of("s1"))) > 280
+
+
+def test_a_restore_that_cannot_be_finished_says_so(kept: Path, home: Path, tmp_path: Path, run: Run) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (home / "attachments").symlink_to(tmp_path / "elsewhere")
+    done = run("restore", str(kept), "--yes")
+    assert done.returncode == 1
+    assert "is a link" in done.stderr
