@@ -41,7 +41,7 @@ def known_sides(peer: Path | None) -> list[Side]:
             python,
             HERE / "segue_side.py",
             (*segue, "sessions", "list"),
-            (*segue, "sessions", "export", "{file}"),
+            (*segue, "sessions", "export", "--yes", "{file}"),
         ),
         Side(
             "raw",

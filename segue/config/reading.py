@@ -11,8 +11,8 @@ from segue.config.masking import dotted
 from segue.config.settings import CONFIG_FILE, Settings
 from segue.config.substitution import substitute
 from segue.core.errors import InvalidSettings
-from segue.core.keys import DmScope
 from segue.core.policy import UNRESETTABLE
+from segue.core.sharing import DmScope
 
 _LARGEST = 1 << 20  # bytes
 _LONGEST_NAME = 100

@@ -4,14 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from segue.config.kinds import Choice, Flag, Kind, Listing, Number, Section, Table, Text, Zone
 from segue.config.zones import HOST, zone_of
 from segue.core.errors import InvalidKey, InvalidSource
-from segue.core.keys import Chat, DmScope, KeyRules, Main
-from segue.core.lifecycle import FRESHNESS
-from segue.core.policy import ResetMode, ResetPolicies, ResetPolicy, ResetRule
+from segue.core.policy import FRESHNESS, ResetMode, ResetPolicies, ResetPolicy, ResetRule
+from segue.core.sharing import DmScope
+
+if TYPE_CHECKING:
+    from segue.core.keys import KeyRules
 
 CONFIG_FILE = "config.yaml"
 DATABASE_FILE = "state.db"
@@ -21,6 +23,8 @@ _YEAR = 31_536_000  # seconds
 
 
 def _is_platform(name: str) -> bool:
+    from segue.core.keys import Chat  # slow to load, and most configurations name no platform
+
     try:
         Chat(name, "dm")
     except InvalidSource:
@@ -29,6 +33,8 @@ def _is_platform(name: str) -> bool:
 
 
 def _is_main_key(name: str) -> bool:
+    from segue.core.keys import Main  # slow to load, and most configurations do not name it
+
     try:
         Main(name)
     except InvalidKey:
@@ -236,8 +242,10 @@ class Settings:
         return self.home / DATABASE_FILE
 
     @property
-    def key_rules(self) -> KeyRules:
+    def key_rules(self) -> "KeyRules":
         """The settings that decide which messages share a lane."""
+        from segue.core.keys import KeyRules  # slow to load, and only lanes need it
+
         return KeyRules(
             dm_scope=self.session.dm_scope,
             main_key=self.session.main_key,

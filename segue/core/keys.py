@@ -12,11 +12,11 @@ So two lanes never share a key, and a key can be read back into its lane.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Self
 
 from segue.core.errors import InvalidKey, InvalidSource
-from segue.core.ids import LaneKey
+from segue.core.ids import LaneKey, encode_segment
+from segue.core.sharing import DmScope
 from segue.core.sources import SessionSource
 
 DEFAULT_AGENT = "main"
@@ -27,17 +27,7 @@ _NODE = "node-"
 
 _PLATFORM = re.compile(r"[a-z][a-z0-9_]*")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
-_UNSAFE = re.compile("[:%\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _ENCODED = re.compile("(?:%[0-9A-F]{2})+")
-
-
-class DmScope(StrEnum):
-    """Whose direct messages share a lane."""
-
-    MAIN = "main"
-    PER_PEER = "per-peer"
-    PER_CHANNEL_PEER = "per-channel-peer"
-    PER_ACCOUNT_CHANNEL_PEER = "per-account-channel-peer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,11 +231,6 @@ def _chat(chat: Chat, where: list[str]) -> Chat | None:
         case [chat_id, participant]:
             return replace(chat, chat_id=chat_id, participant=participant)
     return None
-
-
-def encode_segment(segment: str) -> str:
-    """The segment without anything that separates segments or that a database cannot hold; reversible."""
-    return _UNSAFE.sub(lambda m: "".join(f"%{byte:02X}" for byte in m[0].encode("utf-8", "surrogatepass")), segment)
 
 
 def _decode(segment: str) -> str:

@@ -9,10 +9,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from segue.core.ids import LaneKey, SessionId
-from segue.core.policy import ResetPolicy, ResetReason
+from segue.core.policy import FRESHNESS, ResetPolicy, ResetReason
 from segue.core.sources import SessionSource
-
-FRESHNESS = timedelta(seconds=3600)
 
 
 class Phase(StrEnum):

@@ -10,6 +10,9 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
+FRESHNESS = timedelta(seconds=3600)
+"""For how long a turn that was cut off is worth continuing."""
+
 UNRESETTABLE = frozenset({"acp", "api", "api_server", "batch", "cli", "cron", "hook", "node", "subagent", "webhook"})
 """Origins that keep their session until somebody says otherwise."""
 

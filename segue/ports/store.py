@@ -5,16 +5,18 @@ A transaction is opened under a scope, and every table it offers shows only what
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import datetime
-from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from segue.core.insights import Conversation, Group
-from segue.core.lifecycle import Lane
 from segue.core.lineage import Link
 from segue.core.messages import Draft, Message
 from segue.core.policy import ResetReason
 from segue.core.scope import Scope
 from segue.core.sessions import Listed, Session
 from segue.core.usage import Billing, Usage
+
+if TYPE_CHECKING:
+    from segue.core.lifecycle import Lane  # slow to load, and only lanes need it
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -161,14 +163,14 @@ class Messages(Protocol):
 
 
 class Lanes(Protocol):
-    def find(self, key: str) -> Lane | None: ...
-    def find_by_session(self, session_id: str) -> Lane | None: ...
-    def insert(self, lane: Lane) -> None: ...
-    def change(self, lane: Lane) -> bool:
+    def find(self, key: str) -> "Lane | None": ...
+    def find_by_session(self, session_id: str) -> "Lane | None": ...
+    def insert(self, lane: "Lane") -> None: ...
+    def change(self, lane: "Lane") -> bool:
         """Write a lane back; False when somebody changed it since it was read."""
 
     def delete(self, key: str) -> bool: ...
-    def listed(self, active_since: datetime | None = None) -> list[Lane]: ...
+    def listed(self, active_since: datetime | None = None) -> "list[Lane]": ...
     def add_reset(self, row: ResetRow) -> None: ...
     def resets(self, key: str) -> list[ResetRow]: ...
     def reset_into(self, session_id: str) -> ResetRow | None:

@@ -9,7 +9,8 @@ from segue.core.keys import Chat, KeyRules, Place, Task, build_key, place_of
 from segue.core.lifecycle import Decision, Lane, Phase, Reset, Start, decide
 from segue.core.moments import instant
 from segue.core.policy import NEVER, ResetPolicies, ResetPolicy, ResetReason
-from segue.core.scope import Scope, principal_of, scope_in
+from segue.core.principals import principal_of, scope_in
+from segue.core.scope import Scope
 from segue.core.sessions import Session, kind_of
 from segue.core.sources import SessionSource
 from segue.core.text import storable

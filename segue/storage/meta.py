@@ -1,6 +1,6 @@
 """Small facts kept beside the sessions, by key; everybody but the owner has a drawer of their own."""
 
-from segue.core.keys import encode_segment
+from segue.core.ids import encode_segment
 from segue.core.scope import Scope
 from segue.ports.store import Meta
 from segue.storage.sql import Executor

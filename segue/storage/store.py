@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 from segue.core.scope import Scope
-from segue.ports.store import Transaction
+from segue.ports.store import Lanes, Transaction
 from segue.storage.health import SqlHealth
-from segue.storage.lanes import SqlLanes
 from segue.storage.messages import SqlMessages
 from segue.storage.meta import SqlMeta
 from segue.storage.patience import PATIENCE, patiently
@@ -42,12 +42,18 @@ class SqlTransaction:
 
     def __init__(self, executor: Executor, scope: Scope) -> None:
         self.scope = scope
+        self._executor = executor
         self.sessions = SqlSessions(executor, scope)
         self.messages = SqlMessages(executor, scope)
-        self.lanes = SqlLanes(executor, scope)
         self.trash = SqlTrash(executor, scope)
         self.meta = SqlMeta(executor, scope)
         self.health = SqlHealth(executor, scope)
+
+    @cached_property
+    def lanes(self) -> Lanes:
+        from segue.storage.lanes import SqlLanes  # slow to load, and most commands know no lanes
+
+        return SqlLanes(self._executor, self.scope)
 
 
 class SqlStore:

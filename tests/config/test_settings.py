@@ -8,8 +8,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from segue.config import Settings, settings_from
-from segue.core.keys import DmScope, KeyRules
+from segue.core.keys import KeyRules
 from segue.core.policy import NEVER, ResetMode, ResetPolicy
+from segue.core.sharing import DmScope
 
 HOME = Path("/home/someone/.segue")
 BERLIN = ZoneInfo("Europe/Berlin")

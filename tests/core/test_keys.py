@@ -5,7 +5,8 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from segue.core.errors import InvalidKey, InvalidSource
-from segue.core.keys import RESERVED, Chat, DmScope, KeyRules, Main, Person, Place, Task, build_key, parse_key, place_of
+from segue.core.keys import RESERVED, Chat, KeyRules, Main, Person, Place, Task, build_key, parse_key, place_of
+from segue.core.sharing import DmScope
 from segue.core.sources import SessionSource
 
 FRAGMENTS = (

@@ -4,18 +4,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from segue.core.keys import Chat, DmScope, KeyRules, Main, Person, Place, Task, build_key, place_of
-from segue.core.scope import (
-    CONSOLE,
-    OWNER,
-    OWNER_AT_CONSOLE,
-    Audience,
-    Principal,
-    Scope,
-    principal_of,
-    scope_for,
-    scope_in,
-)
+from segue.core.keys import Chat, KeyRules, Main, Person, Place, Task, build_key, place_of
+from segue.core.principals import principal_of, scope_in
+from segue.core.scope import CONSOLE, OWNER, OWNER_AT_CONSOLE, Audience, Principal, Scope, scope_for
+from segue.core.sharing import DmScope
 from segue.core.sources import SessionSource
 
 RULES = KeyRules(

@@ -10,13 +10,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from segue.core.errors import InvalidSession, NotFound
-from segue.core.keys import DmScope, KeyRules
+from segue.core.keys import KeyRules
 from segue.core.lifecycle import Continue, Decision, Interruption, Lane, Phase, Reset, Resume, Start
 from segue.core.messages import draft
 from segue.core.policy import ResetMode, ResetPolicies, ResetPolicy, ResetReason, ResetRule
 from segue.core.portable import from_mapping
 from segue.core.scope import OWNER_AT_CONSOLE, Principal, Scope
 from segue.core.sessions import Session
+from segue.core.sharing import DmScope
 from segue.core.sources import SessionSource
 from segue.ports.store import Filter, ResetRow, Store, Transaction
 from segue.sessions.compressing import compress_session

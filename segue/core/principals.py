@@ -1,0 +1,26 @@
+"""Who sent a message, and what they may see where they sent it."""
+
+from segue.core.ids import encode_segment
+from segue.core.keys import Chat, KeyRules, Main, Place, build_key
+from segue.core.scope import OWNER, Audience, Principal, Scope
+from segue.core.sources import SessionSource
+
+
+def principal_of(source: SessionSource, rules: KeyRules) -> Principal:
+    """Who sent a message: an owner, a linked person, or an id on a platform."""
+    peer = source.participant or (source.chat_id if source.chat_type == "dm" else "")
+    if rules.is_owner(source.platform, peer):
+        return OWNER
+    if name := rules.linked_name(source.platform, peer):
+        return Principal(f"person:{encode_segment(name)}")
+    return Principal(f"{source.platform}:{encode_segment(peer)}")
+
+
+def scope_in(place: Place, person: Principal) -> Scope:
+    """The scope of a person asking in a lane. In a shared lane the reader is the room itself."""
+    if isinstance(place, Main):
+        return Scope(OWNER)
+    if not isinstance(place, Chat) or place.room is None:
+        return Scope(person)
+    audience = Audience(build_key(place.room))
+    return Scope(Principal(audience) if place.is_shared else person, audience)
