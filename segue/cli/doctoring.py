@@ -7,9 +7,10 @@ from typing import Any
 
 import click
 
-from segue import __version__
+from segue import __version__, app
 from segue.cli.options import AS_JSON
-from segue.cli.output import say, show_json
+from segue.cli.output import note, progress, say, show_json
+from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.text import count
 from segue.storage.connection import sqlite_version
 from segue.upkeep.doctor import Result, examine, patient_here
@@ -20,10 +21,13 @@ _INDENT = 16
 
 @click.command()
 @click.option("--fix", is_flag=True, help="Mend what can be mended; nothing that was said is lost by it.")
+@click.option("--reindex", is_flag=True, help="Make the search index anew from the messages first.")
 @AS_JSON
-def doctor(fix: bool, as_json: bool) -> None:
+def doctor(fix: bool, reindex: bool, as_json: bool) -> None:
     """Examine the home: settings, permissions, disk, database, messages, attachments."""
     patient = patient_here(time.time())
+    if reindex:
+        _reindex()
     if not as_json:
         versions = f"Segue {__version__}, SQLite {sqlite_version()}, Python {python_version()}"
         say(f"Examining {patient.home} ({versions})", dim=True)
@@ -37,6 +41,14 @@ def doctor(fix: bool, as_json: bool) -> None:
     else:
         _sum_up(results, fix)
     sys.exit(0 if _are_well(results) else 1)
+
+
+def _reindex() -> None:
+    with app.open_store() as store:
+        messages = store.read(OWNER_AT_CONSOLE, lambda tx: tx.search.state()).last_id
+        with progress("Indexing", messages) as advance:
+            store.index_all(advance, anew=True)
+    note("The search index was made anew.")
 
 
 def _show(result: Result) -> None:

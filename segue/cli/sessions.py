@@ -24,6 +24,7 @@ _MOST = 10**9
     cls=LazyGroup,
     commands_in={
         "browse": ("segue.cli.browsing", "browse", "Look through conversations on a full screen."),
+        "search": ("segue.cli.searching", "search", "Find messages by what they say."),
         "show": ("segue.cli.showing", "show", "Read a conversation from its beginning."),
         "rename": ("segue.cli.marking", "rename", "Give a conversation a title."),
         "stats": ("segue.cli.status", "stats", "Count conversations and messages."),

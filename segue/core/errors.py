@@ -8,6 +8,7 @@ SegueError
 └── StoreError          the store cannot do its work
     ├── StoreBusy · StoreFull · StoreReadOnly · StoreFault      try again when the cause is gone
     ├── StoreCorrupt · StoreForked · StoreClosed                this handle is finished
+    ├── IndexDamaged                                            only searching suffers, until it is made anew
     └── HomeRefused · ForeignDatabase (NoDatabase) · SchemaTooNew · SchemaTooOld      refused before anything is touched
 """
 
@@ -126,6 +127,11 @@ class StoreFault(StoreError):
 
 class StoreCorrupt(StoreError):
     """The database file is damaged; writing has stopped."""
+
+
+class IndexDamaged(StoreError):
+    def __init__(self) -> None:
+        super().__init__("The search index is damaged; it is made anew from the messages, which are whole.")
 
 
 class StoreForked(StoreError):

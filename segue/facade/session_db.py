@@ -15,7 +15,8 @@ from segue.core.scope import OWNER, Principal, scope_for
 from segue.core.sessions import COMPRESSION, Kind, Session, as_row, kind_of
 from segue.core.text import storable
 from segue.core.usage import Billing, Usage
-from segue.ports.store import Filter, Transaction
+from segue.facade.searching import searching_rows
+from segue.ports.store import Filter, Narrowing, Transaction
 from segue.sessions import (
     discarding,
     exporting,
@@ -30,6 +31,7 @@ from segue.sessions import (
     titling,
 )
 from segue.sessions.importing import OnConflict
+from segue.sessions.searching import Sort, Wish
 
 _DAY = 86400.0
 
@@ -302,6 +304,21 @@ class SessionDB:
         """Every session of a source, in all kinds and parts, the most recently active first."""
         wanted = Filter(sources=(source,) if source else (), archived=None, tips_only=False)
         return self._store.read(self._scope, listing.list_rows, wanted, limit, offset)
+
+    def search_messages(
+        self,
+        query: str,
+        source_filter: Iterable[str] | None = None,
+        exclude_sources: Iterable[str] = (),
+        role_filter: Iterable[str] | None = None,
+        limit: int = 20,
+        offset: int = 0,
+        sort: str = "rank",
+    ) -> list[dict[str, Any]]:
+        """Messages that a query asks for, the best first, each with a snippet and what was said around it."""
+        narrowing = Narrowing(tuple(source_filter or ()), tuple(exclude_sources), tuple(role_filter or ()))
+        wish = Wish(limit, offset, choice(Sort, sort, "a way to sort"), narrowing)
+        return searching_rows(self._store, self._scope, query, wish)
 
     def session_count(self, source: str | None = None, include_archived: bool = True) -> int:
         """How many sessions there are."""

@@ -15,8 +15,10 @@ from segue.core.scope import Scope
 from segue.core.sessions import Listed, Session
 from segue.core.usage import Billing, Usage
 
-if TYPE_CHECKING:
-    from segue.core.lifecycle import Lane  # slow to load, and only lanes need it
+if TYPE_CHECKING:  # slow to load, and only lanes and searching need them
+    from segue.core.lifecycle import Lane
+    from segue.core.matching import Found
+    from segue.core.query import Node, Term
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -198,6 +200,70 @@ class Meta(Protocol):
     def remove(self, key: str) -> None: ...
 
 
+class Narrowing(NamedTuple):
+    """What of the store is searched; what is not said does not narrow."""
+
+    sources: tuple[str, ...] = ()
+    exclude_sources: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()
+    since: float | None = None
+    until: float | None = None
+    session_prefix: str = ""
+    tag: str | None = None
+
+
+class Chunk(NamedTuple):
+    """A stretch of messages in the order of their ids."""
+
+    found: "list[Found]"
+    """Those that may be meant and may be seen."""
+    is_certain: bool
+    """Whether they are meant for certain, so that nobody has to look at their words again."""
+    end: int | None
+    """The last id that was looked at; nothing when there are no more."""
+
+
+class IndexState(NamedTuple):
+    """How much can be found through the index; the rest is looked through."""
+
+    indexed_to: int
+    last_id: int
+    is_well: bool
+
+
+class Stretch(NamedTuple):
+    """Messages with ids between two others, in the order of their ids."""
+
+    above: int
+    below: int
+    is_indexed: bool
+    newest_first: bool = True
+
+    def beyond(self, message_id: int) -> "Stretch":
+        """What is left of it behind a message."""
+        return self._replace(below=message_id) if self.newest_first else self._replace(above=message_id)
+
+
+class Search(Protocol):
+    """Messages by their words."""
+
+    def chunk(self, tree: "Node | None", stretch: Stretch, size: int, narrowing: Narrowing, *, in_tools: bool) -> Chunk:
+        """The first messages of a stretch that may be meant."""
+
+    def frequency(self, term: "Term", *, in_tools: bool, most: int) -> int:
+        """In how many messages a term is, as far as it matters; anybody's."""
+
+    def state(self) -> IndexState: ...
+    def is_whole(self) -> bool:
+        """Whether the index fits together and holds every message it took in; reads all of it."""
+
+    def index_more(self, most: int) -> int:
+        """Take the next messages into the index; how many there were."""
+
+    def begin_again(self) -> None:
+        """An empty index, to be filled from the first message on."""
+
+
 class Health(Protocol):
     """What no single table can say: whether the rows fit together. Only for those who see everything."""
 
@@ -226,6 +292,8 @@ class Transaction(Protocol):
     def meta(self) -> Meta: ...
     @property
     def health(self) -> Health: ...
+    @property
+    def search(self) -> Search: ...
 
 
 class Store(Protocol):

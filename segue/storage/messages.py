@@ -27,6 +27,8 @@ class SqlMessages(Messages):
     def __init__(self, executor: Executor, scope: Scope) -> None:
         self._db = executor
         self._scope = scope
+        self.newest = 0
+        """The id of the last message that was added here."""
 
     def append(self, session_id: str, message: Draft) -> tuple[int, int]:
         seq = int(self._db.rows(_NEXT_SEQ, {"session_id": session_id})[0][0])
@@ -35,7 +37,8 @@ class SqlMessages(Messages):
     def insert(self, session_id: str, seq: int, state: str, message: Draft) -> int:
         self._check(session_id)
         place = {"session_id": session_id, "seq": seq, "state": str(state)}
-        return self._db.insert(_INSERT, message._asdict() | place)
+        self.newest = self._db.insert(_INSERT, message._asdict() | place)
+        return self.newest
 
     def of(
         self,

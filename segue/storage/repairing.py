@@ -11,6 +11,7 @@ from segue.storage.faults import our_errors
 from segue.storage.ownership import APPLICATION_ID
 from segue.storage.salvaging import Salvaged, salvage
 from segue.storage.schema import declare
+from segue.storage.search_index import create_index
 from segue.storage.sqlite import SqliteEngine
 
 _ATTEMPTS = 5
@@ -26,6 +27,7 @@ def complete_schema(path: Path, missing: Collection[Gap]) -> None:
                     if gap.wrong_index:
                         connection.run(f"DROP INDEX IF EXISTS {gap.wrong_index}")
                 declare(connection)
+                create_index(connection)
                 if len(connection.rows("SELECT version FROM schema_version")) != 1:
                     connection.run("DELETE FROM schema_version")
                     # Every later step runs once more when the file is opened; each may.

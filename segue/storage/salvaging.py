@@ -12,6 +12,7 @@ import apsw
 
 from segue.storage.connection import SqliteConnection
 from segue.storage.schema import TABLES, Table, declare
+from segue.storage.search_index import create_index
 from segue.storage.sql import Row
 
 _UNKNOWN = 2**62
@@ -37,6 +38,7 @@ def salvage(source: SqliteConnection, target: Path, advance: Callable[[int], obj
         new.handle.pragma("application_id", source.handle.pragma("application_id"))
         with new.transaction("BEGIN"):
             declare(new)
+            create_index(new)  # filled anew from the messages
             outcomes = [_copy(source, new, table, advance) for table in TABLES]
     finally:
         new.handle.close()

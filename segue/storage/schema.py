@@ -7,7 +7,7 @@ what is missing. Steps that change data or indexes are numbered migrations, each
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class Column(NamedTuple):
@@ -186,9 +186,10 @@ TRASH = Table(
 )
 
 STATE_META = Table("state_meta", (Column("key", "TEXT", "PRIMARY KEY NOT NULL"), Column("value", "TEXT")))
+SEARCH_WORDS = Table("search_words", (Column("word", "TEXT", "PRIMARY KEY NOT NULL"),))
 VERSION = Table("schema_version", (Column("version", "INTEGER", "NOT NULL"),))
 
-TABLES = (SESSIONS, MESSAGES, SESSION_TAGS, LANES, RESETS, TRASH, STATE_META, VERSION)
+TABLES = (SESSIONS, MESSAGES, SESSION_TAGS, LANES, RESETS, TRASH, STATE_META, SEARCH_WORDS, VERSION)
 
 INDEXES = (
     "CREATE INDEX IF NOT EXISTS idx_sessions_recent ON sessions(archived, kind, last_active_at, id)",

@@ -1,12 +1,13 @@
 """The seam between our SQL and a database: one text with `:named` parameters, rows as tuples, scopes as conditions."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from segue.core.scope import Scope
 
 Row = tuple[Any, ...]
 Parameters = Mapping[str, Any]
+T = TypeVar("T")
 
 
 class Executor(Protocol):
@@ -63,7 +64,7 @@ def placeholders(names: Iterable[str]) -> str:
     return ", ".join(f":{name}" for name in names)
 
 
-def batches(values: Collection[str], size: int = 500) -> Iterator[list[str]]:
+def batches(values: Collection[T], size: int = 500) -> Iterator[list[T]]:
     """A long list in pieces that a statement can hold."""
     listed = list(values)
     return (listed[at : at + size] for at in range(0, len(listed), size))

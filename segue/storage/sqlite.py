@@ -7,12 +7,13 @@ damage stops writing            a corrupt page ends this handle; reading what ca
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import apsw
 
 from segue.core.errors import (
+    IndexDamaged,
     SchemaTooOld,
     StoreBusy,
     StoreClosed,
@@ -27,6 +28,7 @@ from segue.storage.faults import our_errors, translated
 from segue.storage.ownership import APPLICATION_ID, check_age, is_ours
 from segue.storage.patience import patiently
 from segue.storage.schema import MIGRATIONS, SCHEMA_VERSION, declare
+from segue.storage.search_index import create_index, forget_deleted
 from segue.storage.sql import Executor
 
 OLDEST_SAFE_SQLITE = (3, 51, 3)  # before it, a race between a checkpoint and a writer could corrupt the file
@@ -141,6 +143,8 @@ class SqliteEngine:
 
     def _rewrite(self, _seconds_left: float) -> None:
         with self.alone() as connection:
+            with suppress(IndexDamaged), connection.transaction("BEGIN IMMEDIATE"):
+                forget_deleted(connection)
             connection.run("VACUUM")
 
     def empty_log(self) -> None:
@@ -278,6 +282,7 @@ class SqliteEngine:
                 if self._version(connection) != version:
                     continue  # another process was faster
                 declare(connection)
+                create_index(connection)
                 step = version + 1 if version else SCHEMA_VERSION  # a new file has nothing to be changed
                 if version:
                     MIGRATIONS.get(step, _declared_only)(connection)

@@ -7,9 +7,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Concatenate, ParamSpec, Protocol, Self, TypeVar
 
-from segue.core.scope import Scope
-from segue.ports.store import Lanes, Transaction
+from segue.core.scope import OWNER_AT_CONSOLE, Scope
+from segue.ports.store import IndexState, Lanes, Search, Transaction
 from segue.storage.health import SqlHealth
+from segue.storage.indexing import Indexing
 from segue.storage.messages import SqlMessages
 from segue.storage.meta import SqlMeta
 from segue.storage.patience import PATIENCE, patiently
@@ -55,6 +56,16 @@ class SqlTransaction:
 
         return SqlLanes(self._executor, self.scope)
 
+    @cached_property
+    def search(self) -> Search:
+        return _searching(self._executor, self.scope)
+
+
+def _searching(executor: Executor, scope: Scope) -> Search:
+    from segue.storage.search import SqlSearch  # slow to load, and a list needs none
+
+    return SqlSearch(executor, scope)
+
 
 class SqlStore:
     """A store over any engine."""
@@ -62,17 +73,22 @@ class SqlStore:
     def __init__(self, engine: Engine, patience: float = PATIENCE) -> None:
         self._engine = engine
         self._patience = patience
+        self._indexing = Indexing(self._index_state, self._index_more, self._begin_again)
 
     def write(
         self, scope: Scope, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run `work` in one transaction. It may run again after a lost race, so it must only touch the database."""
 
-        def attempt(seconds_left: float) -> T:
+        def attempt(seconds_left: float) -> tuple[T, int]:
             with self._engine.writing(seconds_left) as executor:
-                return work(SqlTransaction(executor, scope), *args, **kwargs)
+                transaction = SqlTransaction(executor, scope)
+                return work(transaction, *args, **kwargs), transaction.messages.newest
 
-        return patiently(attempt, self._patience)
+        done, newest = patiently(attempt, self._patience)
+        if newest:
+            self._indexing.follow(newest)
+        return done
 
     def read(
         self, scope: Scope, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
@@ -80,6 +96,24 @@ class SqlStore:
         """Run `work` on one snapshot of the database, beside any writer."""
         with self._engine.reading() as executor:
             return work(SqlTransaction(executor, scope), *args, **kwargs)
+
+    def _index_state(self) -> IndexState:
+        return self.read(OWNER_AT_CONSOLE, lambda tx: tx.search.state())
+
+    def _index_more(self, most: int) -> IndexState:
+        """The next batch of messages into the index; as a transaction of its own, so that it can fail alone."""
+        with self._engine.writing(patience=0) as executor:
+            search = _searching(executor, OWNER_AT_CONSOLE)
+            search.index_more(most)
+            return search.state()
+
+    def _begin_again(self) -> None:
+        with self._engine.writing(self._patience) as executor:
+            _searching(executor, OWNER_AT_CONSOLE).begin_again()
+
+    def index_all(self, advance: Callable[[int], object] = bool, *, anew: bool = False) -> None:
+        """Take every message into the index that is not in it; or all of them, from the first one on."""
+        self._indexing.catch_up(advance, anew=anew)
 
     @property
     def notices(self) -> list[str]:

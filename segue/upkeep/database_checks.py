@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from segue.core.errors import ForeignDatabase, NoDatabase, SchemaTooNew, StoreError
+from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.text import count, size
 from segue.storage.connection import SqliteConnection, looking_at
 from segue.storage.examining import Complaint, Damage, Gap, complaints, gaps, versions
@@ -14,6 +15,7 @@ from segue.storage.ownership import check_age, is_ours
 from segue.storage.repairing import complete_schema, rebuild_indexes, replace_with_salvage
 from segue.storage.schema import SCHEMA_VERSION
 from segue.storage.sqlite import SqliteEngine
+from segue.storage.store import SqlStore
 from segue.upkeep.backups import LastBackup
 from segue.upkeep.findings import Finding, Patient, advice
 from segue.upkeep.rescuing import kept, stamp
@@ -80,6 +82,22 @@ def check_integrity(patient: Patient) -> list[Finding]:
     return findings
 
 
+def check_search(patient: Patient) -> list[Finding]:
+    """Whether everything that is in the index can be found through it."""
+    with SqlStore(SqliteEngine(patient.database, read_only=True)) as store:
+        state = store.read(OWNER_AT_CONSOLE, lambda tx: tx.search.state())
+        is_whole = state.is_well and store.read(OWNER_AT_CONSOLE, lambda tx: tx.search.is_whole())
+    if is_whole:
+        return []
+    return [
+        Finding(
+            "The search index is damaged; searching is slower, and may miss old messages.",
+            "`segue doctor --fix` makes it anew from the messages.",
+            partial(_index_anew, patient.database),
+        )
+    ]
+
+
 def check_log(patient: Patient) -> list[Finding]:
     log = patient.database.with_name(patient.database.name + "-wal")
     if not log.exists() or log.stat().st_size < _LARGE_LOG:
@@ -133,6 +151,12 @@ def _salvage(patient: Patient) -> str:
     with Staging(patient.home) as staged:
         saved = replace_with_salvage(patient.database, copy, staged.folder / "salvaged.db")
     return f"{count(saved.rows, 'row')} saved, {count(saved.holes, 'gap')} left; the damaged file is {copy}."
+
+
+def _index_anew(database: Path) -> str:
+    with SqlStore(SqliteEngine(database)) as store:
+        store.index_all(anew=True)
+    return "Every message can be found again."
 
 
 def _take_in_log(database: Path) -> str:

@@ -45,6 +45,7 @@ CHECKUPS = (
     Checkup("database", database_checks.check_ownership, is_vital=True),
     Checkup("schema", database_checks.check_schema, is_vital=True),
     Checkup("integrity", database_checks.check_integrity, is_vital=True),
+    Checkup("search", database_checks.check_search),
     Checkup("log", database_checks.check_log),
     Checkup("orphans", row_checks.check_orphans),
     Checkup("counters", row_checks.check_counters),

@@ -69,6 +69,7 @@ def fill(tx: Transaction, sessions: int, messages: int) -> None:
 def make(path: Path, sessions: int, messages: int) -> Path:
     with SqlStore(SqliteEngine(path)) as store:
         store.write(OWNER_AT_CONSOLE, fill, sessions, messages)
+        store.index_all()
     return path
 
 

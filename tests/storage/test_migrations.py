@@ -7,6 +7,7 @@ import pytest
 
 from segue import SessionDB
 from segue.storage import sqlite
+from segue.storage.schema import SCHEMA_VERSION as NOW
 from segue.storage.schema import Definer
 
 
@@ -20,12 +21,12 @@ def version(home: Path) -> object:
 def test_numbered_steps_run_in_order_and_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     SessionDB().close()
     ran: list[int] = []
-    monkeypatch.setattr(sqlite, "SCHEMA_VERSION", 4)
-    monkeypatch.setattr(sqlite, "MIGRATIONS", {4: lambda _: ran.append(4), 2: lambda _: ran.append(2)})
+    monkeypatch.setattr(sqlite, "SCHEMA_VERSION", NOW + 3)
+    monkeypatch.setattr(sqlite, "MIGRATIONS", {NOW + 3: lambda _: ran.append(3), NOW + 1: lambda _: ran.append(1)})
     SessionDB().close()
     SessionDB().close()
-    assert ran == [2, 4]
-    assert version(home) == [(4,)]
+    assert ran == [1, 3]
+    assert version(home) == [(NOW + 3,)]
 
 
 def test_a_step_that_fails_leaves_the_file_as_it_was(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,10 +38,10 @@ def test_a_step_that_fails_leaves_the_file_as_it_was(home: Path, monkeypatch: py
         raise RuntimeError("the power went")
 
     with monkeypatch.context() as patch:
-        patch.setattr(sqlite, "SCHEMA_VERSION", 2)
-        patch.setattr(sqlite, "MIGRATIONS", {2: half_done})
+        patch.setattr(sqlite, "SCHEMA_VERSION", NOW + 1)
+        patch.setattr(sqlite, "MIGRATIONS", {NOW + 1: half_done})
         with pytest.raises(RuntimeError, match="the power went"):
             SessionDB()
-    assert version(home) == [(1,)]
+    assert version(home) == [(NOW,)]
     with SessionDB() as db:
         assert db.get_session_title("a") == "kept"

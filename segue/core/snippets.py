@@ -1,0 +1,80 @@
+"""The words around a match, with the match marked."""
+
+import re
+from collections.abc import Iterable
+
+from segue.core.matching import Needle
+from segue.core.text import ELLIPSIS, cut, printable
+from segue.core.tokens import fold, is_dense, is_letter
+
+OPENING, CLOSING = ">>>", "<<<"
+_WIDTH = 160
+_BEFORE = 50
+_LOOKED_AT = 200_000  # characters
+_SPACES = re.compile(r"\s+")
+
+
+def snippet(text: str, needles: Iterable[Needle], width: int = _WIDTH) -> str:
+    """A line of the text that shows where the needles are."""
+    line = _SPACES.sub(" ", printable(text[:_LOOKED_AT])).strip()
+    spans = list(_spans(line, list(needles)))
+    if not spans:
+        return cut(line, width) + (ELLIPSIS if len(line) > width else "")
+    start = _best_start(spans, width)
+    end = min(len(line), start + width)
+    shown = [(max(a, start), min(b, end)) for a, b in spans if a < end and b > start]
+    pieces, at = [ELLIPSIS if start else ""], start
+    for first, last in shown:
+        pieces += [line[at:first], OPENING, line[first:last], CLOSING]
+        at = last
+    return "".join([*pieces, line[at:end], ELLIPSIS if end < len(line) else ""])
+
+
+def _spans(line: str, needles: list[Needle]) -> Iterable[tuple[int, int]]:
+    """Where the needles are in the line, apart from each other and in order."""
+    folded, origin = _mapped(line)
+    found = sorted(
+        (origin[at], origin[at + len(word) - 1] + 1)
+        for word in {word for needle in needles for word in _words(needle)}
+        for at in _places(word, folded)
+    )
+    last = 0
+    for start, end in found:
+        if start >= last:
+            yield start, end
+            last = end
+        elif end > last:
+            yield last, end
+            last = end
+
+
+def _words(needle: Needle) -> tuple[str, ...]:
+    return (needle.part,) if needle.part else needle.literals or needle.tokens.words
+
+
+def _places(word: str, folded: str) -> Iterable[int]:
+    at = folded.find(word)
+    while at >= 0:
+        before = folded[at - 1 : at] if at else ""
+        if is_dense(word[0]) or not (is_letter(word[0]) and is_letter(before)):
+            yield at
+        at = folded.find(word, at + 1)
+
+
+def _mapped(line: str) -> tuple[str, list[int]]:
+    """The folded line, and for each of its characters the one it comes from."""
+    if line.isascii():
+        return line.lower(), list(range(len(line)))
+    folded = [fold(character) for character in line]
+    return "".join(folded), [at for at, characters in enumerate(folded) for _ in characters]
+
+
+def _best_start(spans: list[tuple[int, int]], width: int) -> int:
+    """Where to begin so that as many matches as possible are seen; the first such place."""
+    reach = width - _BEFORE
+
+    def seen_from(start: int) -> int:
+        return sum(start <= other < start + reach for other, _ in spans)
+
+    best, _ = max(spans, key=lambda span: (seen_from(span[0]), -span[0]))
+    return max(0, best - _BEFORE)

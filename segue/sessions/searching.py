@@ -1,0 +1,246 @@
+"""Messages found by what they say. Strictly first; then, when nothing fits, by parts of words, and by some of them."""
+
+from collections.abc import Callable, Iterator
+from datetime import date, datetime, tzinfo
+from enum import StrEnum
+from typing import NamedTuple
+
+from segue.core.errors import IndexDamaged
+from segue.core.matching import Found, matches, needle_of, page_of, text_of
+from segue.core.query import And, Field, Node, Only, Or, Part, Query, Term, Word, terms_of
+from segue.core.ranking import Weighed, rarity, score
+from segue.core.snippets import snippet
+from segue.core.tokens import fold, is_dense, tokens_of
+from segue.ports.store import IndexState, Narrowing, Stretch, Transaction
+
+RANKED = 400
+"""As many of the newest matches are compared with each other; older ones of a very common word are not."""
+_CHUNK = 400
+_COUNTED = 2000
+_LOOSE = 1500
+
+REBUILDING = "The search index is being made anew; older messages may be missing from this answer."
+INCOMPLETE = "There was no time to look at everything; a more particular question finds more."
+CUT = "Only the beginning of the question was used: it was too long."
+
+
+class Sort(StrEnum):
+    RANK = "rank"
+    NEW = "new"
+    OLD = "old"
+
+
+class Wish(NamedTuple):
+    """How somebody wants the answer."""
+
+    limit: int = 20
+    offset: int = 0
+    sort: Sort = Sort.RANK
+    narrowing: Narrowing = Narrowing()
+
+
+class Hit(NamedTuple):
+    found: Found
+    score: float
+    snippet: str
+
+
+class Answer(NamedTuple):
+    hits: list[Hit]
+    notes: list[str]
+    is_damaged: bool
+    terms: list[Weighed]
+
+
+class Search:
+    """One search in one transaction: what is looked for, where, and for how long."""
+
+    def __init__(
+        self, tx: Transaction, query: Query, wish: Wish, now: float, zone: tzinfo, time_left: Callable[[], float]
+    ) -> None:
+        self._tx, self._wish, self._now, self._zone, self._time_left = tx, wish, now, zone, time_left
+        self._in_tools = query.in_tools
+        self._narrowing, self._tree = _narrowed(query.tree, wish.narrowing, zone)
+        self._state = tx.search.state()
+        self._is_damaged = not self._state.is_well
+        self._is_complete = True
+        self._notes = [CUT] if query.is_cut else []
+
+    def answer(self) -> Answer:
+        """Everything that is meant, the best first."""
+        terms = self._weighed(list(terms_of(self._tree)))
+        found = self._gather(self._tree, self._most())
+        if not found and self._tree is not None:
+            found, terms = self._otherwise(terms)
+        hits = self._ranked(found, terms)
+        notes = [*self._notes, *([REBUILDING] if self._is_damaged else [] if self._is_complete else [INCOMPLETE])]
+        return Answer(hits, notes, self._is_damaged, terms)
+
+    def _most(self) -> int:
+        wanted = self._wish.offset + self._wish.limit
+        return max(wanted, RANKED) if self._wish.sort is Sort.RANK else wanted
+
+    def _otherwise(self, terms: list[Weighed]) -> tuple[list[Found], list[Weighed]]:
+        """Nothing has all of it: perhaps a word is only a part of one, or nobody said it all at once."""
+        for attempt in (self._by_parts, self._loosely):
+            found, weighed = attempt()
+            if found:
+                return found, weighed
+        if not self._in_tools and (outputs := self._in_outputs()):
+            self._notes.append(f"{outputs:,} more in the output of tools: add in:tools.")
+        return [], terms
+
+    def _by_parts(self) -> tuple[list[Found], list[Weighed]]:
+        """Words that nobody ever used, taken as parts of words."""
+        nodes = self._tree.nodes if isinstance(self._tree, And) else (self._tree,)
+        unused = [node for node in nodes if isinstance(node, Word) and not self._frequency(node)]
+        if not unused:
+            return [], []
+        tree = _together([Part(node.text) if node in unused else node for node in nodes if node is not None])
+        found = self._gather(tree, self._most())
+        if found:
+            words = ", ".join(f"'{node.text}'" for node in unused)
+            self._notes.append(f"No message has the word {words}; these have it as a part of another.")
+        return found, self._weighed(list(terms_of(tree)))
+
+    def _loosely(self) -> tuple[list[Found], list[Weighed]]:
+        """Messages that have some of the words, the rarest ones above all."""
+        words = list(dict.fromkeys(token for term in terms_of(self._tree) for token in _tokens(term)))
+        weighed = [(self._frequency(Word(word)), Word(word)) for word in words] if len(words) > 1 else []
+        known = sorted((one for one in weighed if one[0]), key=lambda one: one[0])
+        chosen: list[Node] = []
+        total = 0
+        for frequency, word in known:
+            total += frequency
+            if chosen and total > _LOOSE:
+                break
+            chosen.append(word)
+        if not chosen:
+            return [], []
+        found = self._gather(chosen[0] if len(chosen) == 1 else Or(tuple(chosen)), _LOOSE)
+        if found:
+            self._notes.append("No message has all of it; these have some of the words.")
+        return found, self._weighed([word for _, word in known])
+
+    def _in_outputs(self) -> int:
+        self._in_tools = True
+        return len(self._gather(self._tree, _CHUNK))
+
+    def _frequency(self, term: Term) -> int:
+        try:
+            return self._tx.search.frequency(term, in_tools=self._in_tools, most=_COUNTED)
+        except IndexDamaged:
+            return 1
+
+    def _weighed(self, terms: list[Term]) -> list[Weighed]:
+        if len(terms) == 1:
+            return [Weighed(needle_of(terms[0]), 1.0)]
+        messages = max(self._state.last_id, 1)
+        return [Weighed(needle_of(term), rarity(self._frequency(term), messages)) for term in terms]
+
+    def _gather(self, tree: Node | None, most: int) -> list[Found]:
+        found: list[Found] = []
+        for stretch in _stretches(self._state, self._wish.sort is not Sort.OLD, self._is_damaged):
+            for one in self._through(tree, stretch):
+                found.append(one)
+                if len(found) >= most:
+                    return found
+        return found
+
+    def _through(self, tree: Node | None, stretch: Stretch) -> Iterator[Found]:
+        rest: Stretch | None = stretch
+        while rest is not None:
+            if self._time_left() <= 0:
+                self._is_complete = False
+                return
+            try:
+                chunk = self._tx.search.chunk(tree, rest, _CHUNK, self._narrowing, in_tools=self._in_tools)
+            except IndexDamaged:
+                self._is_damaged = True
+                rest = rest._replace(is_indexed=False)
+                continue
+            yield from chunk.found if chunk.is_certain or tree is None else filter(self._fits(tree), chunk.found)
+            rest = None if chunk.end is None else rest.beyond(chunk.end)
+
+    def _fits(self, tree: Node) -> Callable[[Found], bool]:
+        def fits(found: Found) -> bool:
+            text = text_of(found, in_tools=self._in_tools)
+            return matches(tree, found, page_of(text), self._zone) and bool(text)
+
+        return fits
+
+    def _ranked(self, found: list[Found], terms: list[Weighed]) -> list[Hit]:
+        first, last = self._wish.offset, self._wish.offset + self._wish.limit
+        if self._wish.sort is not Sort.RANK:
+            return [self._hit(one, 0.0, terms) for one in found[first:last]]
+        scored = [(self._score(one, terms), one) for one in found]
+        scored.sort(key=lambda one: (-one[0], -one[1].id))
+        return [self._hit(one, points, terms) for points, one in scored[first:last]]
+
+    def _score(self, found: Found, terms: list[Weighed]) -> float:
+        folded = fold(text_of(found, in_tools=self._in_tools))
+        return score(found, folded, fold(found.title or ""), terms, self._now)
+
+    def _hit(self, found: Found, points: float, terms: list[Weighed]) -> Hit:
+        text = text_of(found, in_tools=self._in_tools)
+        return Hit(found, points, snippet(text, [term.needle for term in terms]))
+
+
+def search(
+    tx: Transaction, query: Query, wish: Wish, now: float, zone: tzinfo, time_left: Callable[[], float]
+) -> Answer:
+    """What was said that a query asks for. `time_left` tells for how many seconds more it may look."""
+    return Search(tx, query, wish, now, zone, time_left).answer()
+
+
+def _stretches(state: IndexState, newest_first: bool, is_damaged: bool) -> list[Stretch]:
+    """The messages that wait to be indexed, and those that are."""
+    waiting = Stretch(state.indexed_to, state.last_id + 1, is_indexed=False, newest_first=newest_first)
+    indexed = Stretch(0, state.indexed_to + 1, is_indexed=not is_damaged, newest_first=newest_first)
+    return [waiting, indexed] if newest_first else [indexed, waiting]
+
+
+def _tokens(term: Term) -> list[str]:
+    """The words of a term; of a script without spaces its pairs."""
+    tokens = tokens_of(fold(term.text))
+    pairs = [token for token in tokens if len(token) > 1 or not is_dense(token)]
+    return pairs or tokens
+
+
+def _together(nodes: list[Node]) -> Node:
+    return nodes[0] if len(nodes) == 1 else And(tuple(nodes))
+
+
+def _narrowed(tree: Node | None, given: Narrowing, zone: tzinfo) -> tuple[Narrowing, Node | None]:
+    """What the query narrows as a whole, for the database to do; and what is left of it."""
+    nodes = list(tree.nodes) if isinstance(tree, And) else [] if tree is None else [tree]
+    rest: list[Node] = []
+    for node in nodes:
+        narrowed = _narrowing(node, given, zone) if isinstance(node, Only) else None
+        if narrowed is None:
+            rest.append(node)
+        else:
+            given = narrowed
+    return given, _together(rest) if rest else None
+
+
+def _narrowing(only: Only, given: Narrowing, zone: tzinfo) -> Narrowing | None:
+    value = only.value
+    match only.field:
+        case Field.SOURCE if not given.sources:
+            return given._replace(sources=(value,))
+        case Field.ROLE if not given.roles:
+            return given._replace(roles=(value,))
+        case Field.AFTER if given.since is None:
+            return given._replace(since=_beginning_of(value, zone))
+        case Field.BEFORE if given.until is None:
+            return given._replace(until=_beginning_of(value, zone))
+        case Field.SESSION if not given.session_prefix:
+            return given._replace(session_prefix=value)
+        case Field.TAG if given.tag is None:
+            return given._replace(tag=value)
+    return None
+
+
+def _beginning_of(day: str, zone: tzinfo) -> float:
+    return datetime.combine(date.fromisoformat(day), datetime.min.time(), zone).timestamp()
