@@ -8,7 +8,7 @@ from datetime import date, datetime, tzinfo
 from functools import lru_cache
 from typing import NamedTuple
 
-from segue.core.messages import called, decode
+from segue.core.messages import called, calls_in
 from segue.core.query import And, Field, Node, Not, Only, Or, Part, Phrase, Prefix, Term, Word
 from segue.core.tokens import Tokens, fold, is_dense, is_in, on_one_line, sought, tokens_of
 
@@ -78,9 +78,7 @@ def text_of(found: Found, *, in_tools: bool) -> str:
 
 def calls_of(tool_calls: str | None) -> str:
     """The calls of a message as words: each tool's name and its arguments."""
-    decoded = decode(tool_calls)
-    calls = [call for call in decoded if isinstance(call, dict)] if isinstance(decoded, list) else []
-    return "\n".join(f"{called(call)} {_arguments(call)}" for call in calls)
+    return "\n".join(f"{called(call)} {_arguments(call)}" for call in calls_in(tool_calls))
 
 
 def page_of(text: str) -> Page:

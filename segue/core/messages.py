@@ -86,12 +86,40 @@ class Message(NamedTuple):
     @property
     def calls(self) -> list[dict[str, Any]]:
         """The tool calls of an assistant message."""
-        decoded = decode(self.tool_calls)
-        return [call for call in decoded if isinstance(call, dict)] if isinstance(decoded, list) else []
+        return calls_in(self.tool_calls)
 
     @property
     def original(self) -> Any:
         """The content as it was given."""
+        return self.content if self.content_json is None else decode(self.content_json)
+
+
+class Said(NamedTuple):
+    """A stored message as far as a model is told of it: reading a long conversation, every column counts."""
+
+    seq: int
+    state: str
+    role: str
+    content: str | None
+    content_json: str | None
+    tool_call_id: str | None
+    tool_calls: str | None
+    tool_name: str | None
+    reasoning: str | None
+    reasoning_content: str | None
+    reasoning_details: str | None
+    codex_reasoning_items: str | None
+    codex_message_items: str | None
+    provider: str | None
+    author: str | None
+    extra: str | None
+
+    @property
+    def calls(self) -> list[dict[str, Any]]:
+        return calls_in(self.tool_calls)
+
+    @property
+    def original(self) -> Any:
         return self.content if self.content_json is None else decode(self.content_json)
 
 
@@ -166,6 +194,12 @@ def decode(text: str | None) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return text
+
+
+def calls_in(tool_calls: str | None) -> list[dict[str, Any]]:
+    """The tool calls that a column holds; what is no call is passed over."""
+    decoded = decode(tool_calls)
+    return [call for call in decoded if isinstance(call, dict)] if isinstance(decoded, list) else []
 
 
 def text_of(content: Any) -> str | None:

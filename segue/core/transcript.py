@@ -9,9 +9,9 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from math import inf
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from segue.core.messages import SUMMARY_SEQ, Message, State, called, decode, encode
+from segue.core.messages import SUMMARY_SEQ, Message, Said, State, called, decode, encode
 from segue.core.text import storable
 
 UNKNOWN_RESULT = "The result of this call is unknown: the conversation was interrupted before it returned."
@@ -20,20 +20,23 @@ _REASONING_JSON = ("reasoning_details", "codex_reasoning_items", "codex_message_
 _NAME_BREAKERS = str.maketrans("", "", "[]\r\n\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")
 _reasoning_of = attrgetter(*_REASONING, *_REASONING_JSON)
 _NO_REASONING = (None,) * len(_REASONING + _REASONING_JSON)
+_CALL_FIELDS = ("id", "type", "function")
 _LIVE = str(State.LIVE)
 _OURS = frozenset({"role", "content", "tool_calls", "tool_call_id"})
 
 Chat = dict[str, Any]
+Told = Message | Said
+T = TypeVar("T", Message, Said)
 
 
-def read_through(own: Sequence[Message], kept: Iterable[Message]) -> list[Message]:
+def read_through(own: Sequence[T], kept: Iterable[T]) -> list[T]:
     """A compressed conversation in reading order: the summary, the tail its parents kept, then its own messages."""
     summary = [message for message in own if message.seq == SUMMARY_SEQ]
-    tail = [message for message in kept if message.seq != SUMMARY_SEQ]
-    return [*summary, *tail, *(message for message in own if message.seq != SUMMARY_SEQ)]
+    rest = [message for message in own if message.seq != SUMMARY_SEQ]
+    return summary + [message for message in kept if message.seq != SUMMARY_SEQ] + rest
 
 
-def as_chat(messages: Iterable[Message], *, provider: str | None = None, shared: bool = False) -> list[Chat]:
+def as_chat(messages: Iterable[Told], *, provider: str | None = None, shared: bool = False) -> list[Chat]:
     """The live messages in chat format, every tool call answered before anything else is said.
 
     With a `provider`, reasoning of other providers is left out. In a `shared` lane user messages carry their author.
@@ -43,9 +46,12 @@ def as_chat(messages: Iterable[Message], *, provider: str | None = None, shared:
     results = _Results(live, calls)
     view: list[Chat] = []
     for position, (message, made) in enumerate(zip(live, calls, strict=True)):
-        role = message.role
+        role, content = message.role, message.content
         if role == "tool":
             continue  # placed behind its call
+        if role == "user" and content is not None and not shared and message.content_json is message.extra is None:
+            view.append({"role": role, "content": content})  # as nearly all are
+            continue
         chat = _chat(message, made, provider, shared)
         if role == "assistant" and not made and not chat["content"]:
             continue  # providers refuse one that says nothing
@@ -70,8 +76,8 @@ _NO_CALLS: list[_Call] = []
 class _Results:
     """The tool results of a transcript, each handed out once, to the nearest call before it."""
 
-    def __init__(self, live: Sequence[Message], calls: Sequence[Sequence[_Call]]) -> None:
-        self._waiting: dict[str | None, deque[tuple[int, Message]]] = {}
+    def __init__(self, live: Sequence[Told], calls: Sequence[Sequence[_Call]]) -> None:
+        self._waiting: dict[str | None, deque[tuple[int, Told]]] = {}
         self._uses: dict[str | None, list[int]] = {}
         for position, (message, made) in enumerate(zip(live, calls, strict=True)):
             if message.role == "tool":
@@ -95,11 +101,13 @@ class _Results:
         return uses[following] if following < len(uses) else inf
 
 
-def _calls(message: Message) -> list[_Call]:
+def _calls(message: Told) -> list[_Call]:
     """The calls of an assistant message, each with an id of its own."""
     if message.role != "assistant":
         return []
     calls = message.calls
+    if len(calls) == 1 and _is_well_formed(only := calls[0]):  # as nearly all are
+        return [_Call(only["id"], storable(only["id"]), only)]
     own = {str(call.get("id")) for call in calls}
     taken: set[str] = set()
     shown = []
@@ -130,7 +138,7 @@ def _shown(call: Chat, name: str) -> Chat:
     if kind != "function":
         return {**call, "id": name}
     function = call.get("function")
-    if call == {"id": name, "type": kind, "function": function} and _is_well_formed(function):
+    if _is_well_formed(call) and call["id"] == name:
         return call
     said = dict(function) if isinstance(function, dict) else {"arguments": call.get("arguments")}
     arguments = said.get("arguments")
@@ -140,11 +148,21 @@ def _shown(call: Chat, name: str) -> Chat:
     return {**rest, "type": kind, "id": name, "function": {**said, "name": called(call), "arguments": arguments}}
 
 
-def _is_well_formed(function: Any) -> bool:
-    return isinstance(function, dict) and all(isinstance(function.get(field), str) for field in ("name", "arguments"))
+def _is_well_formed(call: Chat) -> bool:
+    """Whether a provider can be given a call just as it is."""
+    function, name = call.get("function"), call.get("id")
+    return (
+        len(call) == len(_CALL_FIELDS)
+        and call.get("type") == "function"
+        and isinstance(name, str)
+        and name != ""
+        and isinstance(function, dict)
+        and isinstance(function.get("name"), str)
+        and isinstance(function.get("arguments"), str)
+    )
 
 
-def _chat(message: Message, calls: Sequence[_Call], provider: str | None, shared: bool) -> Chat:
+def _chat(message: Told, calls: Sequence[_Call], provider: str | None, shared: bool) -> Chat:
     content = message.content
     if message.content_json is not None:
         content = message.original
@@ -164,14 +182,14 @@ def _chat(message: Message, calls: Sequence[_Call], provider: str | None, shared
     return chat
 
 
-def _extra(message: Message) -> Chat:
+def _extra(message: Told) -> Chat:
     """Fields that came with the message and have no column of their own."""
     fields = decode(message.extra)
     return {name: value for name, value in fields.items() if name not in _OURS} if isinstance(fields, dict) else {}
 
 
-def _result(name: str, message: Message) -> Chat:
-    content = message.original
+def _result(name: str, message: Told) -> Chat:
+    content = message.content if message.content_json is None else message.original
     chat: Chat = {"role": "tool", "tool_call_id": name, "content": "" if content is None else content}
     if message.extra is not None:
         chat = _extra(message) | chat
@@ -180,7 +198,7 @@ def _result(name: str, message: Message) -> Chat:
     return chat
 
 
-def _reasoning(message: Message, provider: str | None) -> Chat:
+def _reasoning(message: Told, provider: str | None) -> Chat:
     if provider is not None and message.provider != provider:
         return {}
     plain = {name: getattr(message, name) for name in _REASONING}

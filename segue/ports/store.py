@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, Proto
 
 from segue.core.insights import Conversation, Group
 from segue.core.lineage import Link
-from segue.core.messages import Draft, Message
+from segue.core.messages import Draft, Message, Said
 from segue.core.policy import ResetReason
 from segue.core.scope import Scope
 from segue.core.sessions import Listed, Session
@@ -147,6 +147,9 @@ class Messages(Protocol):
     def of(
         self, session_id: str, *, every_state: bool = False, after: int = -1, limit: int | None = None, offset: int = 0
     ) -> list[Message]: ...
+    def said(self, session_id: str, after: int = -1) -> list[Said]:
+        """The live messages as a model is told of them."""
+
     def last(self, session_id: str, limit: int, *, every_state: bool = False) -> list[Message]:
         """The last messages, in reading order; costs the same however long the session is."""
 

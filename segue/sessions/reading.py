@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from segue.core.errors import MessageNotFound
-from segue.core.messages import LARGEST_SEQ, SUMMARY_SEQ, Message
+from segue.core.messages import LARGEST_SEQ, SUMMARY_SEQ, Message, Said
 from segue.core.sessions import Session
 from segue.core.transcript import as_chat, read_through
 from segue.ports.store import ResetRow, Transaction
@@ -34,12 +34,13 @@ def excerpt_of(tx: Transaction, session_id: str, around: int) -> list[Part]:
     return [Part(session, [message for message in near if message.seq <= around + _AROUND])]
 
 
-def view_of(tx: Transaction, session_id: str) -> list[Message]:
+def view_of(tx: Transaction, session_id: str) -> list[Said]:
     """What the conversation is now: of a compressed one the summary, the tail its parents kept, its own messages."""
-    session = get_session(tx, session_id)
-    own = tx.messages.of(session_id)
-    has_summary = bool(own) and own[0].seq == SUMMARY_SEQ
-    return read_through(own, _kept(tx, session)) if has_summary else own
+    own = tx.messages.said(session_id)
+    if own and own[0].seq != SUMMARY_SEQ:
+        return own
+    session = get_session(tx, session_id)  # which may not be there at all
+    return read_through(own, _kept(tx, session)) if own else own
 
 
 def conversation(tx: Transaction, session_id: str, *, provider: str | None = None, shared: bool = False) -> list[Any]:
@@ -47,7 +48,7 @@ def conversation(tx: Transaction, session_id: str, *, provider: str | None = Non
     return as_chat(view_of(tx, session_id), provider=provider, shared=shared)
 
 
-def _kept(tx: Transaction, session: Session) -> list[Message]:
+def _kept(tx: Transaction, session: Session) -> list[Said]:
     """The messages that a compression left as they were, from where it says on, up to this session's beginning.
 
     They stand and fall with the summary: without it nothing was compressed.
@@ -59,7 +60,7 @@ def _kept(tx: Transaction, session: Session) -> list[Message]:
     if session.kept_session_id not in names:
         return []
     first, *rest = names[names.index(session.kept_session_id) :]
-    kept = tx.messages.of(first, after=session.kept_seq - 1)
+    kept = tx.messages.said(first, after=session.kept_seq - 1)
     for name in rest:
-        kept += tx.messages.of(name, after=0)
+        kept += tx.messages.said(name, after=0)
     return kept

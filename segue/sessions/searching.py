@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, tzinfo
 from enum import StrEnum
+from functools import cached_property
 from typing import NamedTuple
 
 from segue.core.errors import IndexDamaged
-from segue.core.matching import Found, matches, needle_of, page_of, text_of
+from segue.core.matching import Found, Page, is_found, matches, needle_of, page_of, text_of
 from segue.core.query import And, Field, Node, Only, Or, Part, Query, Term, Word, terms_of
 from segue.core.ranking import Weighed, rarity, score
 from segue.core.snippets import snippet
@@ -127,10 +128,18 @@ class Search:
         return len(self._gather(self._tree, _CHUNK))
 
     def _frequency(self, term: Term) -> int:
+        """In how many messages a term is, those that wait for the index included."""
+        waiting = sum(is_found(needle_of(term), page) for page in self._waiting)
         try:
-            return self._tx.search.frequency(term, in_tools=self._in_tools, most=_COUNTED)
+            return waiting + self._tx.search.frequency(term, in_tools=self._in_tools, most=_COUNTED)
         except IndexDamaged:
-            return 1
+            return waiting or 1
+
+    @cached_property
+    def _waiting(self) -> list[Page]:
+        stretch = Stretch(self._state.indexed_to, self._state.last_id + 1, is_indexed=False)
+        chunk = self._tx.search.chunk(None, stretch, _COUNTED, Narrowing(), in_tools=self._in_tools)
+        return [page_of(text_of(found, in_tools=self._in_tools)) for found in chunk.found]
 
     def _weighed(self, terms: list[Term]) -> list[Weighed]:
         if len(terms) == 1:

@@ -5,13 +5,14 @@ from functools import partial
 from typing import Any
 
 from segue.core.errors import SessionNotFound
-from segue.core.messages import Draft, Message, State
+from segue.core.messages import Draft, Message, Said, State
 from segue.core.moments import SLOT
 from segue.core.scope import Scope
 from segue.ports.store import Messages
 from segue.storage.sql import ALL, Condition, Executor, Row, columns, placeholders, visible
 
 _ALL = columns(Message._fields, "m")
+_SAID = columns(Said._fields, "m")
 _DRAFT = columns(Draft._fields)
 _NEXT_SEQ = "SELECT COALESCE(MAX(seq), 0) + 1 FROM messages WHERE session_id = :session_id"
 _INSERT = f"""
@@ -20,7 +21,8 @@ _INSERT = f"""
 
 
 _message: Callable[[Row], Message] = partial(tuple.__new__, Message)
-"""`Message._make` without its look at the length, which the statement above decides."""
+_said: Callable[[Row], Said] = partial(tuple.__new__, Said)
+"""`_make` without its look at the length, which the statement decides."""
 
 
 class SqlMessages(Messages):
@@ -54,6 +56,12 @@ class SqlMessages(Messages):
         window = {"limit": ALL if limit is None else limit, "offset": offset}
         sql = f"SELECT {_ALL} FROM messages m WHERE {where.sql} ORDER BY m.seq LIMIT :limit OFFSET :offset"
         return self._messages(sql, where.parameters | window)
+
+    def said(self, session_id: str, after: int = -1) -> list[Said]:
+        where = self._in_session(session_id, every_state=False)
+        where.add("m.seq > :after", after=after)
+        sql = f"SELECT {_SAID} FROM messages m WHERE {where.sql} ORDER BY m.seq"
+        return list(map(_said, self._db.rows(sql, where.parameters)))
 
     def last(self, session_id: str, limit: int, *, every_state: bool = False) -> list[Message]:
         where = self._in_session(session_id, every_state)
