@@ -103,6 +103,7 @@ def import_(file: Path, on_conflict: str, dry_run: bool, as_json: bool) -> None:
         else:
             for number, line in lines:
                 report.add(number, partial(store.write, OWNER_AT_CONSOLE, _import, line, policy))
+            store.index_all()
     if as_json:
         show_json({"sessions": [one._asdict() for one in report.done], "errors": report.errors, "dry_run": dry_run})
     else:

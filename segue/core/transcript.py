@@ -49,7 +49,12 @@ def as_chat(messages: Iterable[Told], *, provider: str | None = None, shared: bo
         role, content = message.role, message.content
         if role == "tool":
             continue  # placed behind its call
-        if role == "user" and content is not None and not shared and message.content_json is message.extra is None:
+        if (
+            content
+            and not made
+            and message.content_json is message.extra is None
+            and ((role == "user" and not shared) or (role == "assistant" and _reasoning_of(message) == _NO_REASONING))
+        ):
             view.append({"role": role, "content": content})  # as nearly all are
             continue
         chat = _chat(message, made, provider, shared)
@@ -97,6 +102,8 @@ class _Results:
     def _next_use(self, name: str | None, position: int) -> float:
         """Where the same id is used again: some providers count calls anew in every message."""
         uses = self._uses[name]
+        if len(uses) == 1:
+            return inf
         following = bisect_right(uses, position)
         return uses[following] if following < len(uses) else inf
 

@@ -118,7 +118,7 @@ def test_every_documented_column_exists(file: Path, table: str, columns: str) ->
 def test_the_tables_of_the_store_itself_exist(file: Path) -> None:
     assert query(file, "SELECT count(*) AS n FROM state_meta WHERE key = 'nothing';") == [{"n": 0}]
     assert query(file, "SELECT version FROM schema_version;") == [{"version": 2}]
-    assert query(file, "SELECT count(*) AS n FROM messages_fts WHERE messages_fts MATCH 'nothing';") == [{"n": 0}]
+    assert query(file, "SELECT name FROM sqlite_schema WHERE name = 'messages_fts';") == [{"name": "messages_fts"}]
 
 
 def test_the_ancestors_of_a_session_are_found(file: Path) -> None:
