@@ -10,6 +10,8 @@ import unicodedata
 from functools import lru_cache
 from typing import NamedTuple
 
+from segue.core.text import printable
+
 LONGEST = 64
 """A longer word, such as a line of base64, is several tokens."""
 
@@ -53,6 +55,8 @@ class Tokens(NamedTuple):
 
 def fold(text: str) -> str:
     """The text without what people leave away when they search: case, accents, typographic variants."""
+    if "\x1b" in text:
+        text = printable(text)  # colours of a terminal would stick to the words behind them
     if text.isascii():
         return text.lower()
     return _NOT_ASCII.sub(lambda run: _folded(run[0]), text).lower()
