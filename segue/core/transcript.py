@@ -42,26 +42,53 @@ def as_chat(messages: Iterable[Told], *, provider: str | None = None, shared: bo
     With a `provider`, reasoning of other providers is left out. In a `shared` lane user messages carry their author.
     """
     live = [message for message in messages if message.state == _LIVE]
+    view = _as_it_stands(live, provider, shared)
+    return _put_in_order(live, provider, shared) if view is None else view
+
+
+def _as_it_stands(live: Sequence[Told], provider: str | None, shared: bool) -> list[Chat] | None:
+    """The view of a transcript whose results stand behind their calls, as nearly all do; None of any other."""
+    view: list[Chat] = []
+    awaited: deque[_Call] = deque()
+    for message in live:
+        role, content = message.role, message.content
+        if role == "tool":
+            if not awaited or awaited[0].answers_to != _answer_name(message.tool_call_id):
+                return None
+            view.append(_result(awaited.popleft().id, message))
+            continue
+        if awaited:
+            return None
+        if _is_plain(message, shared):
+            view.append({"role": role, "content": content})
+            continue
+        made = _NO_CALLS if message.tool_calls is None else _calls(message)
+        chat = _chat(message, made, provider, shared)
+        if role != "assistant" or made or chat["content"]:  # providers refuse one that says nothing
+            view.append(chat)
+            awaited.extend(made)
+    return None if awaited else view
+
+
+def _is_plain(message: Told, shared: bool) -> bool:
+    """Whether a message is nothing but words."""
+    if not message.content or message.tool_calls is not None or not message.content_json is message.extra is None:
+        return False
+    role = message.role
+    return (role == "user" and not shared) or (role == "assistant" and _reasoning_of(message) == _NO_REASONING)
+
+
+def _put_in_order(live: Sequence[Told], provider: str | None, shared: bool) -> list[Chat]:
+    """The view of any transcript: late results are moved, stray ones left out, missing ones filled in."""
     calls = [_NO_CALLS if message.tool_calls is None else _calls(message) for message in live]
     results = _Results(live, calls)
     view: list[Chat] = []
     for position, (message, made) in enumerate(zip(live, calls, strict=True)):
-        role, content = message.role, message.content
-        if role == "tool":
+        if message.role == "tool":
             continue  # placed behind its call
-        if (
-            content
-            and not made
-            and message.content_json is message.extra is None
-            and ((role == "user" and not shared) or (role == "assistant" and _reasoning_of(message) == _NO_REASONING))
-        ):
-            view.append({"role": role, "content": content})  # as nearly all are
-            continue
         chat = _chat(message, made, provider, shared)
-        if role == "assistant" and not made and not chat["content"]:
-            continue  # providers refuse one that says nothing
-        view.append(chat)
-        if made:
+        if message.role != "assistant" or made or chat["content"]:
+            view.append(chat)
             view += [results.take(call, position) for call in made]
     return view
 

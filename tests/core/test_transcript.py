@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from segue.core import transcript
 from segue.core.messages import Draft, Message, State, draft, draft_from, encode
 from segue.core.transcript import UNKNOWN_RESULT, as_chat, read_through
 
@@ -139,6 +140,13 @@ def test_everything_else_is_shown_in_its_order(messages: list[Message]) -> None:
     ]
     shown = [(message["role"], message["content"]) for message in as_chat(messages) if message["role"] != "tool"]
     assert [(role, content or "") for role, content in shown] == [(role, content or "") for role, content in spoken]
+
+
+@given(transcripts(), st.booleans())
+def test_the_quick_way_shows_what_the_long_way_would(messages: list[Message], shared: bool) -> None:
+    live = [message for message in messages if message.is_live]
+    quick = transcript._as_it_stands(live, None, shared)
+    assert quick is None or quick == transcript._put_in_order(live, None, shared)
 
 
 @given(transcripts())
