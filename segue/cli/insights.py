@@ -10,13 +10,13 @@ from segue import app
 from segue.cli.options import AS_JSON
 from segue.cli.output import Column, note, say, show_json, table, terminal_columns
 from segue.core.insights import WEEKDAYS, Activity, Conversation, Group, Insights, Sums, as_data
+from segue.core.moments import DAY
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.text import count, one_line, shorten
 from segue.sessions import listing
 from segue.sessions.insights import insights as look
 
-_DAY = 86400
-_MOST_DAYS = 100_000
+_MOSTDAYS = 100_000
 _MOST_GROUPS = 10
 _BAR, _WIDEST_BAR = "█", 50
 _EIGHTHS = " ▏▎▍▌▋▊▉"
@@ -24,7 +24,7 @@ _TITLE = 60
 
 
 @click.command()
-@click.option("--days", default=30, show_default=True, type=click.IntRange(1, _MOST_DAYS), help="How far back to look.")
+@click.option("--days", default=30, show_default=True, type=click.IntRange(1, _MOSTDAYS), help="How far back to look.")
 @click.option("--source", multiple=True, help="Only this platform (may be repeated).")
 @AS_JSON
 def insights(days: int, source: tuple[str, ...], as_json: bool) -> None:
@@ -32,7 +32,7 @@ def insights(days: int, source: tuple[str, ...], as_json: bool) -> None:
     now = time.time()
     today = datetime.fromtimestamp(now).astimezone().date()
     with app.open_for_reading() as store:
-        found = store.read(OWNER_AT_CONSOLE, look, max(now - days * _DAY, 0.0), source)
+        found = store.read(OWNER_AT_CONSOLE, look, max(now - days * DAY, 0.0), source)
         is_empty = not found.total.sessions and not store.read(OWNER_AT_CONSOLE, listing.stats).sessions
     if as_json:
         show_json({"days": days, **as_data(found, today)})

@@ -13,15 +13,14 @@ from segue.cli.output import Column, Refused, confirm, note, progress, say, show
 from segue.cli.tables import session_table, trash_cells
 from segue.cli.tidying import tidy_up
 from segue.core.errors import Invalid, SessionNotFound
-from segue.core.moments import ago
+from segue.core.moments import DAY, ago
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.text import count
 from segue.ports.store import Transaction, TrashEntry
 from segue.sessions import discarding, finding
 from segue.upkeep.rescuing import KEPT
 
-_DAY = 86400.0
-_MOST_DAYS = 1_000_000
+_MOSTDAYS = 1_000_000
 _SHOWN = 15
 _NUMBERS = [Column("Parts", yields=3), Column("Messages", yields=2), Column("Last Active", yields=1)]
 
@@ -75,7 +74,7 @@ def prune(older_than: float, source: tuple[str, ...], yes: bool, dry_run: bool) 
     """Move ended conversations without recent activity into the trash. Open and pinned ones stay."""
     _check_days(older_than)
     now = time.time()
-    before = now - older_than * _DAY
+    before = now - older_than * DAY
     with app.open_store() as store:
         found = store.read(OWNER_AT_CONSOLE, discarding.find_prunable, before, source)
         if not found:
@@ -140,7 +139,7 @@ def empty(older_than: float | None, yes: bool, dry_run: bool) -> None:
     """Remove what is in the trash for good."""
     if older_than is not None:
         _check_days(older_than)
-    before = None if older_than is None else time.time() - older_than * _DAY
+    before = None if older_than is None else time.time() - older_than * DAY
     with app.open_store() as store:
         entries = store.read(OWNER_AT_CONSOLE, discarding.trash_before, before)
         if entries:
@@ -158,7 +157,7 @@ def empty(older_than: float | None, yes: bool, dry_run: bool) -> None:
 
 
 def _check_days(days: float) -> None:
-    if not 0 <= days <= _MOST_DAYS:
+    if not 0 <= days <= _MOSTDAYS:
         raise Invalid(f"--older-than takes a number of days, not {days}.")
 
 

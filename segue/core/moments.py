@@ -4,7 +4,8 @@ from datetime import UTC, datetime, tzinfo
 
 SLOT = 900
 """Seconds; every time zone in use differs from UTC by a multiple of them, so a slot is within one hour everywhere."""
-_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+DAY = 86400.0
+_MINUTE, _HOUR = 60, 3600
 _FIRST, _LAST = -62_000_000_000, 253_000_000_000  # within the years 1 and 9999, whatever the zone
 
 
@@ -25,10 +26,10 @@ def ago(then: float, now: float, zone: tzinfo | None = None) -> str:
         return "just now"
     if passed < _HOUR:
         return f"{int(passed // _MINUTE)}m ago"
-    if passed < _DAY:
+    if passed < DAY:
         return f"{int(passed // _HOUR)}h ago"
-    if passed < 2 * _DAY:
+    if passed < 2 * DAY:
         return "yesterday"
-    if passed < 7 * _DAY:
-        return f"{int(passed // _DAY)}d ago"
+    if passed < 7 * DAY:
+        return f"{int(passed // DAY)}d ago"
     return instant(then).astimezone(zone).strftime("%Y-%m-%d")

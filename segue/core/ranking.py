@@ -1,16 +1,17 @@
 """How well a message answers a query: its words, how rare they are, how much else there is, and how long ago it was."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from segue.core.matching import Found, Needle
+from segue.core.moments import DAY
 
 _SATURATION = 1.2
 _LENGTH_MATTERS = 0.6
 _ORDINARY_LENGTH = 500  # characters
 _FRESHNESS = 0.35
-_HALF_LIFE = 180 * 86400.0
+_HALF_LIFE = 180 * DAY
 _TITLE = 0.5
 _AUTOMATION = 0.5
 
@@ -42,11 +43,6 @@ def worth(term: Weighed, folded: str) -> float:
         return 0.0
     length = 1 - _LENGTH_MATTERS + _LENGTH_MATTERS * len(folded) / _ORDINARY_LENGTH
     return times * (_SATURATION + 1) / (times + _SATURATION * length)
-
-
-def covered(terms: Iterable[Weighed], texts: Sequence[str]) -> float:
-    """How much of a query a whole conversation speaks of, wherever in it."""
-    return sum(term.weight for term in terms if any(_occurrences(term.needle, text) for text in texts))
 
 
 def _occurrences(needle: Needle, folded: str) -> int:

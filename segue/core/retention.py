@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-DAY = 86400.0
+from segue.core.moments import DAY
 
 
 class Announcement(NamedTuple):

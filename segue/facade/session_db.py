@@ -10,6 +10,7 @@ from typing import Any, Self
 from segue import app
 from segue.core.errors import Invalid, choice
 from segue.core.messages import JSON_COLUMNS, Message, decode, draft, encode
+from segue.core.moments import DAY
 from segue.core.portable import from_mapping
 from segue.core.scope import OWNER, Principal, scope_for
 from segue.core.sessions import COMPRESSION, Kind, Session, as_row, kind_of
@@ -32,8 +33,6 @@ from segue.sessions import (
 )
 from segue.sessions.importing import OnConflict
 from segue.sessions.searching import Sort, Wish
-
-_DAY = 86400.0
 
 
 class SessionDB:
@@ -381,7 +380,7 @@ class SessionDB:
         """Move ended conversations without activity for that long into the trash; how many sessions went."""
         now = time.time()
         sources = (source,) if source else ()
-        return len(self._store.write(self._scope, discarding.prune, now - older_than_days * _DAY, now, sources))
+        return len(self._store.write(self._scope, discarding.prune, now - older_than_days * DAY, now, sources))
 
     # The store itself
 

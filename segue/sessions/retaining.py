@@ -3,7 +3,8 @@
 import json
 from typing import NamedTuple
 
-from segue.core.retention import DAY, Announcement, Decision, Wait, decide
+from segue.core.moments import DAY
+from segue.core.retention import Announcement, Decision, Wait, decide
 from segue.ports.store import Transaction
 
 EMPTYING = "upkeep:announced_emptying"

@@ -50,7 +50,6 @@ class Answer(NamedTuple):
     hits: list[Hit]
     notes: list[str]
     is_damaged: bool
-    terms: list[Weighed]
 
 
 class Search:
@@ -75,7 +74,7 @@ class Search:
             found, terms = self._otherwise(terms)
         hits = self._ranked(found, terms)
         notes = [*self._notes, *([REBUILDING] if self._is_damaged else [] if self._is_complete else [INCOMPLETE])]
-        return Answer(hits, notes, self._is_damaged, terms)
+        return Answer(hits, notes, self._is_damaged)
 
     def _most(self) -> int:
         wanted = self._wish.offset + self._wish.limit

@@ -3,7 +3,8 @@
 import json
 from typing import NamedTuple
 
-from segue.core.retention import DAY, Announce, Remove, decide
+from segue.core.moments import DAY
+from segue.core.retention import Announce, Remove, decide
 from segue.ports.store import Transaction
 from segue.sessions.discarding import empty_trash, find_prunable, prune_conversation, trash_before
 from segue.sessions.retaining import (

@@ -13,12 +13,12 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple
 
+from segue.config.settings import CONFIG_FILE, DATABASE_FILE
 from segue.core.errors import Invalid
 from segue.core.text import printable, storable
 
 MANIFEST = "manifest.json"
-DATABASE = "state.db"
-CONFIG = "config.yaml"
+DATABASE, CONFIG = DATABASE_FILE, CONFIG_FILE
 FOLDERS = ("memory", "attachments")
 
 _FORMAT = "segue_backup"

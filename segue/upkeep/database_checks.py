@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from segue.core.errors import ForeignDatabase, NoDatabase, SchemaTooNew, StoreError
+from segue.core.moments import DAY
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.text import count, size
 from segue.storage.connection import SqliteConnection, looking_at
@@ -25,7 +26,7 @@ T = TypeVar("T")
 
 _LARGE_LOG = 64_000_000  # bytes
 _SHOWN = 3
-_OLD_BACKUP = 30 * 86400.0
+_OLD_BACKUP = 30 * DAY
 
 
 def check_ownership(patient: Patient) -> list[Finding]:
@@ -116,7 +117,7 @@ def check_backup(patient: Patient) -> list[Finding]:
     if made is None:
         return [advice("There is no backup yet.", "`segue backup FILE` writes one while everything goes on.")]
     if patient.now - made.made_at > _OLD_BACKUP:
-        days = int((patient.now - made.made_at) // 86400)
+        days = int((patient.now - made.made_at) // DAY)
         return [advice(f"The last backup is {days} days old: {made.path}.", "`segue backup FILE` writes a new one.")]
     return []
 

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from segue.core.retention import DAY, Announce, Announcement, Decision, Remove, Wait, decide
+from segue.core.moments import DAY
+from segue.core.retention import Announce, Announcement, Decision, Remove, Wait, decide
 
 NOW = 1_000 * DAY
 

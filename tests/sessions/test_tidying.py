@@ -3,7 +3,7 @@
 import pytest
 
 from segue.core.messages import draft
-from segue.core.retention import DAY
+from segue.core.moments import DAY
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.sessions import Session
 from segue.ports.store import Transaction

@@ -76,6 +76,23 @@ def test_a_backup_taken_while_four_processes_write_has_all_that_had_returned(hom
     assert sum(returned) > 0
 
 
+def test_a_plain_copy_of_the_file_would_miss_what_had_returned(home: Path, tmp_path: Path) -> None:
+    """The control of the test above: what is in the log is in no copy of the file alone."""
+    script = WRITER.replace("range(100_000)", "range(130)") + "    input()\n"
+    writer = subprocess.Popen(
+        [sys.executable, "-c", script, "w"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert writer.stdout is not None
+    try:
+        returned = [writer.stdout.readline() for _ in range(130)]
+        subprocess.run(["cp", str(home / "state.db"), str(tmp_path / "copy.db")], check=True)
+    finally:
+        writer.kill()
+        writer.communicate()
+    with SessionDB(tmp_path / "copy.db") as copied:
+        assert copied.message_count("w") < len(returned)
+
+
 RESTORE = """
 import os, signal, sys
 from pathlib import Path
