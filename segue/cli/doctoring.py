@@ -21,7 +21,7 @@ _INDENT = 16
 
 @click.command()
 @click.option("--fix", is_flag=True, help="Mend what can be mended; nothing that was said is lost by it.")
-@click.option("--reindex", is_flag=True, help="Make the search index anew from the messages first.")
+@click.option("--reindex", is_flag=True, help="Make the search index anew first; interrupted, it goes on.")
 @AS_JSON
 def doctor(fix: bool, reindex: bool, as_json: bool) -> None:
     """Examine the home: settings, permissions, disk, database, messages, attachments."""
@@ -45,9 +45,9 @@ def doctor(fix: bool, reindex: bool, as_json: bool) -> None:
 
 def _reindex() -> None:
     with app.open_store() as store:
-        messages = store.read(OWNER_AT_CONSOLE, lambda tx: tx.search.state()).last_id
-        with progress("Indexing", messages) as advance:
-            store.index_all(advance, anew=True)
+        state = store.read(OWNER_AT_CONSOLE, lambda tx: tx.search.state())
+        with progress("Indexing", state.last_id) as advance:
+            store.index_all(advance, anew=not (state.is_remaking and state.is_well))
     note("The search index was made anew.")
 
 

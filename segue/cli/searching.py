@@ -11,6 +11,7 @@ from segue.cli.options import AS_JSON
 from segue.cli.output import note, pages, show_json, style
 from segue.core.moments import ago
 from segue.core.scope import OWNER_AT_CONSOLE
+from segue.core.snippets import stretches
 from segue.core.text import one_line
 from segue.facade.searching import answer, as_row
 from segue.ports.store import Narrowing, Transaction
@@ -104,10 +105,4 @@ def _marked(snippet: str) -> str:
     plain = one_line(snippet)
     if style("x", bold=True) == "x":
         return plain
-    pieces = plain.split(">>>")
-    return pieces[0] + "".join(_coloured(piece) for piece in pieces[1:])
-
-
-def _coloured(piece: str) -> str:
-    match, found, rest = piece.partition("<<<")
-    return style(match, bold=True, fg="yellow") + rest if found else f">>>{piece}"
+    return "".join(style(text, bold=True, fg="yellow") if is_match else text for text, is_match in stretches(plain))

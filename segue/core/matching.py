@@ -5,7 +5,7 @@ An index may only propose messages; what is not certain from its tokens alone is
 
 from collections.abc import Callable
 from datetime import date, datetime, tzinfo
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from segue.core.messages import called, calls_in
@@ -46,11 +46,15 @@ class Needle(NamedTuple):
         return not self.literals and not self.part
 
 
-class Page(NamedTuple):
+class Page:
     """The text of a message, ready to be looked through."""
 
-    folded: str
-    tokens: list[str]
+    def __init__(self, text: str) -> None:
+        self.folded = fold(text)
+
+    @cached_property
+    def tokens(self) -> list[str]:
+        return tokens_of(self.folded)
 
 
 @lru_cache(maxsize=256, typed=True)  # a word and a phrase of the same text are equal tuples
@@ -79,11 +83,6 @@ def text_of(found: Found, *, in_tools: bool) -> str:
 def calls_of(tool_calls: str | None) -> str:
     """The calls of a message as words: each tool's name and its arguments."""
     return "\n".join(f"{called(call)} {_arguments(call)}" for call in calls_in(tool_calls))
-
-
-def page_of(text: str) -> Page:
-    folded = fold(text)
-    return Page(folded, tokens_of(folded))
 
 
 def matches(node: Node, found: Found, page: Page, zone: tzinfo) -> bool:

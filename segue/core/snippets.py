@@ -30,6 +30,24 @@ def snippet(text: str, needles: Iterable[Needle], width: int = _WIDTH) -> str:
     return "".join([*pieces, line[at:end], ELLIPSIS if end < len(line) else ""])
 
 
+def unmarked(marked: str) -> str:
+    """A snippet without its marks."""
+    return "".join(text for text, _ in stretches(marked))
+
+
+def stretches(marked: str) -> Iterable[tuple[str, bool]]:
+    """The pieces of a snippet, and of each whether it is a match."""
+    first, *pieces = marked.split(OPENING)
+    yield first, False
+    for piece in pieces:
+        match, closing, rest = piece.partition(CLOSING)
+        if closing:
+            yield match, True
+            yield rest, False
+        else:
+            yield OPENING + piece, False
+
+
 def _spans(line: str, needles: list[Needle]) -> Iterable[tuple[int, int]]:
     """Where the needles are in the line, apart from each other and in order."""
     folded, origin = _mapped(line)

@@ -232,6 +232,8 @@ class IndexState(NamedTuple):
     indexed_to: int
     last_id: int
     is_well: bool
+    is_remaking: bool = False
+    """Whether it was begun again and has not caught up yet."""
 
 
 class Stretch(NamedTuple):

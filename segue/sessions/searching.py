@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from segue.core.errors import IndexDamaged
-from segue.core.matching import Found, Page, is_found, matches, needle_of, page_of, text_of
+from segue.core.matching import Found, Needle, Page, is_found, matches, needle_of, text_of
 from segue.core.query import And, Field, Node, Only, Or, Part, Query, Term, Word, terms_of
 from segue.core.ranking import Weighed, rarity, score
 from segue.core.snippets import snippet
@@ -20,7 +20,7 @@ _CHUNK = 400
 _COUNTED = 2000
 _LOOSE = 1500
 
-REBUILDING = "The search index is being made anew; older messages may be missing from this answer."
+REBUILDING = "The search index is being made anew; until then searching is slower."
 INCOMPLETE = "There was no time to look at everything; a more particular question finds more."
 CUT = "Only the beginning of the question was used: it was too long."
 
@@ -64,6 +64,7 @@ class Search:
         self._state = tx.search.state()
         self._is_damaged = not self._state.is_well
         self._is_complete = True
+        self._frequencies: dict[Needle, int] = {}
         self._notes = [CUT] if query.is_cut else []
 
     def answer(self) -> Answer:
@@ -73,7 +74,8 @@ class Search:
         if not found and self._tree is not None:
             found, terms = self._otherwise(terms)
         hits = self._ranked(found, terms)
-        notes = [*self._notes, *([REBUILDING] if self._is_damaged else [] if self._is_complete else [INCOMPLETE])]
+        is_rebuilding = self._is_damaged or self._state.is_remaking
+        notes = [*self._notes, *[REBUILDING] * is_rebuilding, *[INCOMPLETE] * (not self._is_complete)]
         return Answer(hits, notes, self._is_damaged)
 
     def _most(self) -> int:
@@ -91,9 +93,9 @@ class Search:
         return [], terms
 
     def _by_parts(self) -> tuple[list[Found], list[Weighed]]:
-        """Words that nobody ever used, taken as parts of words."""
+        """Words that no message has which may be seen, taken as parts of words."""
         nodes = self._tree.nodes if isinstance(self._tree, And) else (self._tree,)
-        unused = [node for node in nodes if isinstance(node, Word) and not self._frequency(node)]
+        unused = [node for node in nodes if isinstance(node, Word) and self._is_unused(node)]
         if not unused:
             return [], []
         tree = _together([Part(node.text) if node in unused else node for node in nodes if node is not None])
@@ -102,6 +104,10 @@ class Search:
             words = ", ".join(f"'{node.text}'" for node in unused)
             self._notes.append(f"No message has the word {words}; these have it as a part of another.")
         return found, self._weighed(list(terms_of(tree)))
+
+    def _is_unused(self, word: Word) -> bool:
+        """Whether it is a word, and no message that may be seen has it."""
+        return bool(needle_of(word).tokens.words) and not (self._frequency(word) and self._gather(word, 1))
 
     def _loosely(self) -> tuple[list[Found], list[Weighed]]:
         """Messages that have some of the words, the rarest ones above all."""
@@ -128,6 +134,12 @@ class Search:
 
     def _frequency(self, term: Term) -> int:
         """In how many messages a term is, those that wait for the index included."""
+        needle = needle_of(term)
+        if needle not in self._frequencies:
+            self._frequencies[needle] = self._counted(term)
+        return self._frequencies[needle]
+
+    def _counted(self, term: Term) -> int:
         waiting = sum(is_found(needle_of(term), page) for page in self._waiting)
         try:
             return waiting + self._tx.search.frequency(term, in_tools=self._in_tools, most=_COUNTED)
@@ -138,7 +150,7 @@ class Search:
     def _waiting(self) -> list[Page]:
         stretch = Stretch(self._state.indexed_to, self._state.last_id + 1, is_indexed=False)
         chunk = self._tx.search.chunk(None, stretch, _COUNTED, Narrowing(), in_tools=self._in_tools)
-        return [page_of(text_of(found, in_tools=self._in_tools)) for found in chunk.found]
+        return [Page(text_of(found, in_tools=self._in_tools)) for found in chunk.found]
 
     def _weighed(self, terms: list[Term]) -> list[Weighed]:
         if len(terms) == 1:
@@ -173,7 +185,7 @@ class Search:
     def _fits(self, tree: Node) -> Callable[[Found], bool]:
         def fits(found: Found) -> bool:
             text = text_of(found, in_tools=self._in_tools)
-            return matches(tree, found, page_of(text), self._zone) and bool(text)
+            return matches(tree, found, Page(text), self._zone) and bool(text)
 
         return fits
 

@@ -16,12 +16,14 @@ class Indexing:
     def __init__(
         self,
         state: Callable[[], IndexState],
-        index_more: Callable[[int], IndexState],
+        index_more: Callable[[int, float], IndexState],
         begin_again: Callable[[], None],
+        patience: float,
     ) -> None:
         self._state = state
         self._index_more = index_more
         self._begin_again = begin_again
+        self._patience = patience
         self._indexed_to: int | None = None
 
     def follow(self, newest: int) -> None:
@@ -31,7 +33,7 @@ class Indexing:
                 self._indexed_to = self._state().indexed_to
             if newest - self._indexed_to < BATCH:
                 return
-            self._indexed_to = self._next(_LARGE_BATCH).indexed_to
+            self._indexed_to = self._next(patience=0).indexed_to
         except StoreBusy:
             return  # somebody else is writing, and will do it or leave it to the next
         except StoreError:
@@ -42,15 +44,15 @@ class Indexing:
             self._begin_again()
         before = 0
         while True:
-            state = self._next(_LARGE_BATCH)
+            state = self._next(self._patience)
             advance(state.indexed_to - before)
             before = state.indexed_to
             if state.indexed_to >= state.last_id:
                 return
 
-    def _next(self, most: int) -> IndexState:
+    def _next(self, patience: float) -> IndexState:
         try:
-            return self._index_more(most)
+            return self._index_more(_LARGE_BATCH, patience)
         except IndexDamaged:
             self._begin_again()
-            return self._index_more(most)
+            return self._index_more(_LARGE_BATCH, patience)

@@ -1,4 +1,4 @@
-"""Small facts kept beside the sessions, by key; everybody but the owner has a drawer of their own."""
+"""Small facts kept beside the sessions, by key; everybody but the owner has a drawer of their own in each place."""
 
 from segue.core.ids import encode_segment
 from segue.core.scope import Scope
@@ -9,7 +9,8 @@ from segue.storage.sql import Executor
 class SqlMeta(Meta):
     def __init__(self, executor: Executor, scope: Scope) -> None:
         self._db = executor
-        self._prefix = "" if scope.sees_all else f"of:{encode_segment(scope.principal)}:"
+        drawer = f"of:{encode_segment(scope.principal)}:{encode_segment(scope.audience)}:"
+        self._prefix = "" if scope.sees_all else drawer
 
     def get(self, key: str) -> str | None:
         rows = self._db.rows("SELECT value FROM state_meta WHERE key = :key", {"key": self._prefix + key})

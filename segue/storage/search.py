@@ -20,6 +20,7 @@ from segue.storage.sql import ALL, LAST_CHARACTER, Condition, Executor, batches,
 _MERGED_PAGES = 64
 
 INDEXED_TO = "search:indexed_to"
+_REMAKING = "search:remaking"
 _MOST_WORDS = 200
 _PROBED = 200  # characters
 _LONGEST_OUTPUT = 1_000_000  # characters of a tool's output
@@ -48,7 +49,7 @@ class SqlSearch(Search):
     def state(self) -> IndexState:
         last = self._db.rows("SELECT COALESCE(MAX(id), 0) FROM messages", {})[0][0]
         indexed_to = min(self._indexed_to(), last)
-        return IndexState(indexed_to, last, is_well=self._knows(indexed_to))
+        return IndexState(indexed_to, last, self._knows(indexed_to), self._fact(_REMAKING) is not None)
 
     def _knows(self, message_id: int) -> bool:
         """Whether the index is there and finds the last message that it took in."""
@@ -81,6 +82,8 @@ class SqlSearch(Search):
         sql = """
             SELECT id, role, content, tool_calls FROM messages WHERE id > :after ORDER BY id LIMIT :most"""
         rows = self._db.rows(sql, {"after": self._indexed_to(), "most": most})
+        if len(rows) < most:
+            self._db.run("DELETE FROM state_meta WHERE key = :key", {"key": _REMAKING})
         if not rows:
             return 0
         words: set[str] = set()
@@ -89,7 +92,7 @@ class SqlSearch(Search):
         self._add_words(words)
         with index_errors():
             self._db.run(f"INSERT INTO {TABLE} ({TABLE}, rank) VALUES ('merge', {_MERGED_PAGES})", {})
-        self._set_indexed_to(rows[-1][0])
+        self._note(INDEXED_TO, str(rows[-1][0]))
         return len(rows)
 
     def _index(self, message_id: int, said: str, output: str) -> set[str]:
@@ -103,7 +106,8 @@ class SqlSearch(Search):
         self._db.run(f"DROP TABLE IF EXISTS {TABLE}", {})
         self._db.run("DELETE FROM search_words", {})
         create_index(self._db)
-        self._set_indexed_to(0)
+        self._note(INDEXED_TO, "0")
+        self._note(_REMAKING, "1")
 
     def _ids(self, expression: str | None, stretch: Stretch, size: int, in_tools: bool) -> list[int]:
         order = "DESC" if stretch.newest_first else "ASC"
@@ -141,14 +145,17 @@ class SqlSearch(Search):
                 self._db.run("INSERT INTO search_words (word) VALUES (:word) ON CONFLICT DO NOTHING", {"word": word})
 
     def _indexed_to(self) -> int:
-        rows = self._db.rows("SELECT value FROM state_meta WHERE key = :key", {"key": INDEXED_TO})
-        return int(rows[0][0]) if rows else 0
+        return int(self._fact(INDEXED_TO) or 0)
 
-    def _set_indexed_to(self, message_id: int) -> None:
+    def _fact(self, key: str) -> str | None:
+        rows = self._db.rows("SELECT value FROM state_meta WHERE key = :key", {"key": key})
+        return rows[0][0] if rows else None
+
+    def _note(self, key: str, value: str) -> None:
         sql = """
             INSERT INTO state_meta (key, value) VALUES (:key, :value)
             ON CONFLICT (key) DO UPDATE SET value = excluded.value"""
-        self._db.run(sql, {"key": INDEXED_TO, "value": str(message_id)})
+        self._db.run(sql, {"key": key, "value": value})
 
 
 def _texts(role: str, content: str | None, calls: str | None) -> tuple[str, str]:

@@ -73,7 +73,7 @@ class SqlStore:
     def __init__(self, engine: Engine, patience: float = PATIENCE) -> None:
         self._engine = engine
         self._patience = patience
-        self._indexing = Indexing(self._index_state, self._index_more, self._begin_again)
+        self._indexing = Indexing(self._index_state, self._index_more, self._begin_again, patience)
 
     def write(
         self, scope: Scope, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
@@ -100,16 +100,23 @@ class SqlStore:
     def _index_state(self) -> IndexState:
         return self.read(OWNER_AT_CONSOLE, lambda tx: tx.search.state())
 
-    def _index_more(self, most: int) -> IndexState:
+    def _index_more(self, most: int, patience: float) -> IndexState:
         """The next batch of messages into the index; as a transaction of its own, so that it can fail alone."""
-        with self._engine.writing(patience=0) as executor:
-            search = _searching(executor, OWNER_AT_CONSOLE)
-            search.index_more(most)
-            return search.state()
+
+        def attempt(seconds_left: float) -> IndexState:
+            with self._engine.writing(seconds_left) as executor:
+                search = _searching(executor, OWNER_AT_CONSOLE)
+                search.index_more(most)
+                return search.state()
+
+        return patiently(attempt, patience)
 
     def _begin_again(self) -> None:
-        with self._engine.writing(self._patience) as executor:
-            _searching(executor, OWNER_AT_CONSOLE).begin_again()
+        def attempt(seconds_left: float) -> None:
+            with self._engine.writing(seconds_left) as executor:
+                _searching(executor, OWNER_AT_CONSOLE).begin_again()
+
+        patiently(attempt, self._patience)
 
     def index_all(self, advance: Callable[[int], object] = bool, *, anew: bool = False) -> None:
         """Take every message into the index that is not in it; or all of them, from the first one on."""

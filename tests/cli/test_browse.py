@@ -186,11 +186,34 @@ def test_typing_filters_and_esc_clears(store: SqlStore) -> None:
         assert listed(pilot) == ["20250305_lisbon"]
         await pilot.press(*"zzz")
         assert listed(pilot) == []
-        assert "Nothing fits." in screen(pilot)
+        await until_seen(pilot, "Nothing fits.")
         await pilot.press("escape")
         assert len(listed(pilot)) == 3
         assert pilot.app.focused is pilot.app.query_one("#table")
         assert pilot.app.is_running
+
+    drive(store, script)
+
+
+def test_the_filter_finds_what_was_said_and_shows_where(store: SqlStore) -> None:
+    add(store, "a", title="Harbour notes", last_active_at=NOW)
+    add(store, "b", ["Good evening", "The tide turns at noon, by the harbour"], last_active_at=NOW - 1)
+    add(store, "c", ["Nothing to see"], last_active_at=NOW - 2)
+    add(store, "first", ["Where do boats sleep?", "In a harbourage"], end_reason="compression", ended_at=NOW)
+    add(store, "second", ["Go on"], parent_session_id="first", last_active_at=NOW - 3)
+
+    async def script(pilot: Pilot[str]) -> None:
+        await pilot.press("slash", *"harb")
+        assert listed(pilot) == ["a"], "titles at once"
+        await until(pilot, lambda: sorted(listed(pilot)) == ["a", "b", "second"])
+        assert listed(pilot)[0] == "a", "titles before what was said"
+        assert "The tide turns at noon, by the harbour" in screen(pilot), "instead of how it began"
+        await pilot.press(*"our")
+        await until(pilot, lambda: sorted(listed(pilot)) == ["a", "b", "second"])
+        await pilot.press(*["down"] * listed(pilot).index("b"))
+        await until_seen(pilot, "◆ The tide turns at noon, by the harbour")
+        await pilot.press("ctrl+u", *"NOT")
+        await until_seen(pilot, "Nothing to see")
 
     drive(store, script)
 

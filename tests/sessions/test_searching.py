@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from segue.core.matching import Found, matches, page_of, text_of
+from segue.core.matching import Found, Page, matches, text_of
 from segue.core.messages import draft
 from segue.core.query import Query, parse
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
@@ -127,7 +127,7 @@ def test_answers_are_what_a_look_at_every_message_finds(
 def fits(query: Query, found: Found) -> bool:
     assert query.tree is not None
     text = text_of(found, in_tools=query.in_tools)
-    return bool(text) and matches(query.tree, found, page_of(text), UTC)
+    return bool(text) and matches(query.tree, found, Page(text), UTC)
 
 
 @given(text=st.text(max_size=60))

@@ -12,7 +12,7 @@ from segue.cli.browsing.keys import KEYS, Key, fitting, key_at
 
 class FilterLine(Input):
     def __init__(self) -> None:
-        super().__init__(placeholder="/ to filter by title, id or first line", compact=True, id="filter")
+        super().__init__(placeholder="/ to filter by title, id or anything said", compact=True, id="filter")
 
 
 class StatusLine(Static):

@@ -19,7 +19,7 @@ class Key(NamedTuple):
 
 KEYS = (
     Key("enter", "⏎", "Choose", "choose", "leave, and print the id and how to read it", 3),
-    Key("slash", "/", "Filter", "filter", "filter by title, id or first line", 4),
+    Key("slash", "/", "Filter", "filter", "filter by title, id or anything said", 4),
     Key("r", "r", "Rename", "rename", "give it a title, or take it away", 5),
     Key("t", "t", "Tag", "tag", "add a tag, or take one away", 6),
     Key("a", "a", "Archive", "archive", "put it aside, or bring it back", 7),

@@ -12,6 +12,7 @@ from textual.message import Message
 from textual.widgets import Input, Static
 
 from segue.cli.browsing.bars import FilterLine
+from segue.cli.browsing.contents import Passages, passages
 from segue.cli.browsing.preview import PreviewPane, look_at
 from segue.cli.browsing.rows import Row, View, emptiness, list_rows, narrowed, query_of, tally
 from segue.cli.browsing.table import ConversationTable
@@ -19,6 +20,7 @@ from segue.core.errors import SegueError
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.ports.store import Store
 
+_TYPING = 0.12  # seconds without a key before messages are searched
 _PAUSE = 0.05  # seconds on a row before its preview is read: whoever runs through the list does not wait for it
 
 
@@ -42,6 +44,7 @@ class Panes(Vertical):
         self.view = View.CONVERSATIONS
         self._store = store
         self._rows: list[Row] = []
+        self._said: Passages | None = None
         self._is_loaded = False
         self._filter = FilterLine()
         self._tally = Static(id="tally")
@@ -105,7 +108,23 @@ class Panes(Vertical):
 
     @on(Input.Changed)
     def narrow(self) -> None:
+        self._said = None
         self._narrow()
+        self.search()
+
+    @work(exclusive=True, group="search")
+    async def search(self) -> None:
+        """Add the conversations in which it was said."""
+        typed = self._filter.value
+        if not typed.strip():
+            return
+        await asyncio.sleep(_TYPING)
+        try:
+            self._said = await asyncio.to_thread(passages, self._store, typed)
+        except SegueError as error:
+            self._said = {}
+            self.post_message(self.Failed(error))
+        self._narrow(otherwise=self._table.cursor)
 
     @on(ConversationTable.Moved)
     @work(exclusive=True, group="look")
@@ -122,7 +141,7 @@ class Panes(Vertical):
             self._preview.show(None)
             self.post_message(self.Failed(error))
         else:
-            self._preview.show(preview)
+            self._preview.show(preview, self._table.current.hits if self._table.current else ())
 
     def action_move(self, steps: int) -> None:
         self._table.action_move(steps)
@@ -132,7 +151,7 @@ class Panes(Vertical):
 
     def _narrow(self, keep: str | None = None, otherwise: int = 0) -> None:
         typed = self._filter.value
-        shown = narrowed(self._rows, query_of(typed))
-        sentence = emptiness(self.view, typed, is_loaded=self._is_loaded)
+        shown = narrowed(self._rows, query_of(typed), self._said or {})
+        sentence = emptiness(self.view, typed, is_loaded=self._is_loaded, is_searched=self._said is not None)
         self._table.show(shown, sentence, keep or self.current, otherwise)
         self._tally.update(tally(self.view, len(shown), len(self._rows)))

@@ -1,6 +1,6 @@
 """What the pane beside the list says of a conversation: who and when, its parts and origins, what was said last."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -15,11 +15,14 @@ from segue.core.messages import Message
 from segue.core.moments import ago
 from segue.core.recap import Line, Voice, recap
 from segue.core.sessions import Session, standing
+from segue.core.snippets import stretches
 from segue.core.text import count
 from segue.ports.store import Transaction
 from segue.sessions import finding
+from segue.sessions.searching import Hit
 
 _LAST_MESSAGES = 30
+_PASSAGES_SHOWN = 3
 _DOT = " · "
 _NARROWEST = 8
 _LONGEST = 2000  # characters of a message; the recap shows fewer
@@ -65,9 +68,9 @@ def _name(session: Session | None) -> str:
     return line(session.title or session.first_line or session.id) if session else ""
 
 
-def drawn(preview: Preview, now: float, width: int, height: int) -> Content:
+def drawn(preview: Preview, hits: Sequence[Hit], now: float, width: int, height: int) -> Content:
     """The pane's text, wrapped for its width, with as much of what was said last as its height has room for."""
-    about = [*_facts(preview, now, width), *_lineage(preview, width)]
+    about = [*_facts(preview, now, width), *_lineage(preview, width), *_passages(hits, width)]
     room = height - sum(map(_height, about))
     return Content("\n").join([*about, *_said(preview, width, room)])
 
@@ -109,6 +112,18 @@ def _lineage(preview: Preview, width: int) -> list[Content]:
     shown = [] if len(preview.parts) < 2 else _part_lines(preview, width)
     origins = [Content.assemble((f"{how} ", "$quiet"), name) for how, name in preview.origins]
     return [*shown, *origins, Content("")] if shown or origins else []
+
+
+def _passages(hits: Sequence[Hit], width: int) -> list[Content]:
+    """What the filter found here."""
+    return [*(_passage(hit, width) for hit in hits[:_PASSAGES_SHOWN]), Content("")] if hits else []
+
+
+def _passage(hit: Hit, width: int) -> Content:
+    sign, colour = _SIGNS[Voice.USER if hit.found.role == "user" else Voice.ASSISTANT]
+    found = stretches(hit.snippet)
+    text = Content.assemble(*((line(piece), "bold $accent" if is_match else "$quiet") for piece, is_match in found))
+    return _behind(sign, colour, text, width)
 
 
 def _part_lines(preview: Preview, width: int) -> list[Content]:
@@ -159,6 +174,10 @@ def _said_line(spoken: Line, width: int) -> Content:
     """A message behind its sign, its further lines below its first word."""
     sign, colour = _SIGNS[spoken.voice]
     text = Content.styled(lines(spoken.text), "$quiet" if spoken.voice is Voice.TOOLS else "")
+    return _behind(sign, colour, text, width)
+
+
+def _behind(sign: str, colour: str, text: Content, width: int) -> Content:
     wrapped = text.wrap(max(width - 2, _NARROWEST))
     return Content.assemble((f"{sign} ", colour), Content("\n  ").join(wrapped))
 
@@ -171,6 +190,7 @@ class PreviewText(Static):
         self._clock = clock
         self._room = room
         self.preview: Preview | None = None
+        self.hits: Sequence[Hit] = ()
 
     def on_resize(self) -> None:
         self.draw()
@@ -180,7 +200,7 @@ class PreviewText(Static):
             self.update(Content(""))
             return
         width, height = max(self.content_size.width, _NARROWEST), self._room()
-        self.update(drawn(self.preview, self._clock(), width, height))
+        self.update(drawn(self.preview, self.hits, self._clock(), width, height))
 
 
 class PreviewPane(VerticalScroll):
@@ -194,9 +214,9 @@ class PreviewPane(VerticalScroll):
     def on_resize(self) -> None:
         self._text.draw()
 
-    def show(self, preview: Preview | None) -> None:
+    def show(self, preview: Preview | None, hits: Sequence[Hit] = ()) -> None:
         before = self._text.preview
         if preview is None or before is None or preview.session.id != before.session.id:
             self.scroll_home(animate=False)
-        self._text.preview = preview
+        self._text.preview, self._text.hits = preview, hits
         self._text.draw()

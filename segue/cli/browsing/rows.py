@@ -8,11 +8,14 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from segue.cli.browsing.cells import fitted, fitted_right, line
+from segue.cli.browsing.contents import Passages
 from segue.core.moments import ago
 from segue.core.sessions import Kind, Listed
+from segue.core.snippets import unmarked
 from segue.core.text import count
 from segue.ports.store import Filter, Transaction
 from segue.sessions import listing
+from segue.sessions.searching import Hit
 
 _EVERY_ROW = 10**9
 _GAP = "  "
@@ -49,6 +52,8 @@ class Row(NamedTuple):
     title: str
     beginning: str
     haystack: str
+    hits: tuple[Hit, ...] = ()
+    """Where in it something was said that somebody looks for."""
 
 
 class Query(NamedTuple):
@@ -94,8 +99,21 @@ def matches(row: Row, query: Query) -> bool:
     return all(word in row.haystack or row.session.id.startswith(word) for word in query.words)
 
 
-def narrowed(rows: Iterable[Row], query: Query) -> list[Row]:
-    return [row for row in rows if matches(row, query)] if query.words else list(rows)
+def narrowed(rows: Iterable[Row], query: Query, said: Passages) -> list[Row]:
+    """The rows that fit, and below them those in which it was said, the best first."""
+    if not query.words:
+        return list(rows)
+    fitting, others = list[Row](), dict[str, Row]()
+    for row in rows:
+        if matches(row, query):
+            fitting.append(_saying(row, said))
+        else:
+            others[row.session.id] = row
+    return fitting + [_saying(others[session_id], said) for session_id in said if session_id in others]
+
+
+def _saying(row: Row, said: Passages) -> Row:
+    return row._replace(hits=tuple(said.get(row.session.id, ())))
 
 
 def position_of(rows: list[Row], session_id: str | None, otherwise: int) -> int:
@@ -104,12 +122,12 @@ def position_of(rows: list[Row], session_id: str | None, otherwise: int) -> int:
     return max(0, min(found, len(rows) - 1))
 
 
-def emptiness(view: View, typed: str, *, is_loaded: bool) -> str:
+def emptiness(view: View, typed: str, *, is_loaded: bool, is_searched: bool) -> str:
     """The sentence in place of rows."""
     if not is_loaded:
         return "Reading…"
     if query_of(typed).words:
-        return "Nothing fits. Esc clears the filter."
+        return "Nothing fits. Esc clears the filter." if is_searched else "Searching…"
     if view is View.ARCHIVED:
         return "Nothing is archived."
     return "No conversations yet."
@@ -148,13 +166,14 @@ def stretches(row: Row, columns: Widths, now: float) -> list[tuple[str, Style]]:
 
 
 def _name(row: Row, width: int) -> list[tuple[str, Style]]:
-    """The title, and where there is room how it began; without a title only that."""
+    """The title, and where there is room what was said; without a title only that."""
+    said = line(unmarked(row.hits[0].snippet)) if row.hits else row.beginning
     if not row.title:
-        return [(fitted(row.beginning or "—", width), Style.QUIET)]
+        return [(fitted(said or "—", width), Style.QUIET)]
     room = width - cell_len(row.title) - len(_GAP)
-    if room < _ROOM_FOR_BEGINNING or not row.beginning:
+    if room < _ROOM_FOR_BEGINNING or not said:
         return [(fitted(row.title, width), Style.TITLE)]
-    return [(row.title + _GAP, Style.TITLE), (fitted(row.beginning, room), Style.QUIET)]
+    return [(row.title + _GAP, Style.TITLE), (fitted(said, room), Style.QUIET)]
 
 
 def _columns(source: str, active: str, messages: str, columns: Widths) -> str:

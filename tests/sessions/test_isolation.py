@@ -1,0 +1,262 @@
+"""Nobody is told anything of what is not theirs to see, whichever way they ask."""
+
+import io
+import itertools
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from segue.core.errors import SegueError
+from segue.core.ids import LaneKey
+from segue.core.lifecycle import Lane
+from segue.core.markdown import Markdown
+from segue.core.messages import draft
+from segue.core.policy import ResetReason
+from segue.core.query import Word, parse
+from segue.core.scope import OWNER_AT_CONSOLE, Audience, Principal, Scope
+from segue.core.sessions import Session
+from segue.ports import store as ports
+from segue.ports.store import Filter, Narrowing, ResetRow, Stretch, Transaction
+from segue.sessions import discarding, exporting, finding, insights, listing, reading, recalling, searching
+from segue.sessions.recording import append_message
+from segue.storage.store import SqlStore
+
+NOW = 1_700_000_000.0
+ROOM, HALL = Audience("room"), Audience("hall")
+PEOPLE = ["owner", "telegram:1", "telegram:2", ROOM]
+PLACES = ["", ROOM, HALL]
+SCOPES = [
+    OWNER_AT_CONSOLE,
+    Scope(Principal("owner"), ROOM),
+    *(Scope(Principal(person)) for person in PEOPLE[1:]),
+    *(Scope(Principal(person), place) for person in PEOPLE[1:3] for place in (ROOM, HALL)),
+]
+EVERY = Filter(archived=None, tips_only=False)
+MARKER = re.compile(r"zq\d\d")
+
+
+def may_see(scope: Scope, principal: str, audience: str) -> bool:
+    """Said a second time, in other words than the store's."""
+    if scope.principal == "owner" and scope.audience == "console":
+        return True
+    if scope.audience == "":
+        return principal == scope.principal
+    return audience == scope.audience and principal in (scope.principal, scope.audience)
+
+
+class Asker:
+    """Somebody who asks for everything, knowing every name."""
+
+    def __init__(self, tx: Transaction, names: list[str]) -> None:
+        self.tx = tx
+        newest = tx.search.state().last_id
+        self.ids = [f"{name}-id" for name in names]
+        self.titles = [f"{name}-title" for name in names]
+        self.lanes = [f"{name}-lane" for name in names]
+        self.words = [f"{name}w" for name in names]
+        self.numbers = range(newest - 3 * len(names), newest + 1)
+
+    def each(self, work: Callable[[Any], Any], over: Any) -> Iterator[Any]:
+        for one in over:
+            with suppress(SegueError, KeyError):
+                found = work(one)
+                yield list(found) if isinstance(found, Iterator) else found
+
+
+def every_table(asker: Asker) -> dict[str, Any]:
+    """What each reading method of each table says."""
+    tx, each = asker.tx, asker.each
+    everywhere = Stretch(0, 10**9, is_indexed=False)
+    return {
+        "Sessions.find": each(tx.sessions.find, asker.ids),
+        "Sessions.with_prefix": each(lambda prefix: tx.sessions.with_prefix(prefix, 50), ["", "z", *asker.ids]),
+        "Sessions.titled": each(tx.sessions.titled, asker.titles),
+        "Sessions.open_in_lane": each(
+            lambda key: [tx.sessions.open_in_lane(key, *them) for them in itertools.product(PEOPLE, PLACES)],
+            asker.lanes,
+        ),
+        "Sessions.children": each(lambda one: tx.sessions.children([one]), asker.ids),
+        "Sessions.spawned_by": each(lambda one: tx.sessions.spawned_by([one]), asker.ids),
+        "Sessions.listed": tx.sessions.listed(EVERY, None, 0),
+        "Sessions.count": tx.sessions.count(EVERY),
+        "Sessions.by_source": tx.sessions.by_source(),
+        "Sessions.sums_by": [tx.sessions.sums_by(column, EVERY) for column in ("model", "source")],
+        "Sessions.longest": tx.sessions.longest(EVERY),
+        "Sessions.in_order": list(tx.sessions.in_order()),
+        "Sessions.tags": tx.sessions.tags(asker.ids),
+        "Messages.of": each(lambda one: tx.messages.of(one, every_state=True), asker.ids),
+        "Messages.said": each(tx.messages.said, asker.ids),
+        "Messages.last": each(lambda one: tx.messages.last(one, 9, every_state=True), asker.ids),
+        "Messages.find": each(tx.messages.find, asker.numbers),
+        "Messages.find_seq": each(lambda one: tx.messages.find_seq(one, 1), asker.ids),
+        "Messages.last_user_seqs": each(tx.messages.last_user_seqs, asker.ids),
+        "Messages.count": [tx.messages.count(), *each(tx.messages.count, asker.ids)],
+        "Messages.per_slot_since": list(tx.messages.per_slot_since(0.0)),
+        "Messages.calls_since": list(tx.messages.calls_since(0.0)),
+        "Lanes.find": each(tx.lanes.find, asker.lanes),
+        "Lanes.find_by_session": each(tx.lanes.find_by_session, asker.ids),
+        "Lanes.listed": tx.lanes.listed(),
+        "Lanes.resets": each(tx.lanes.resets, asker.lanes),
+        "Lanes.reset_into": each(tx.lanes.reset_into, asker.ids),
+        "Trash.listed": tx.trash.listed(),
+        "Trash.older_than": tx.trash.older_than(NOW + 9),
+        "Trash.oldest": tx.trash.oldest(),
+        "Trash.payload": each(tx.trash.payload, tx.trash.listed()),
+        "Meta.get": each(tx.meta.get, ["note"]),
+        "Search.chunk": each(
+            lambda word: tx.search.chunk(Word(word), everywhere, 99, Narrowing(), in_tools=True).found,
+            [*asker.words, "common"],
+        ),
+    }
+
+
+NO_READS = {
+    "Sessions": "insert change record recount add_usage delete tag untag",
+    "Messages": "append insert mark",
+    "Lanes": "insert change delete add_reset",
+    "Trash": "put remove",
+    "Meta": "set remove",
+    "Search": "index_more begin_again",
+}
+TELL_NOTHING = {
+    "Sessions": "holder_of titles_of",  # a principal's titles, in whatever room, so that each is theirs once
+    "Search": "frequency state is_whole",  # numbers that order what may be seen
+}
+
+
+def every_use(asker: Asker) -> dict[str, Any]:
+    """What each use case says that people and programs read through."""
+    tx, each = asker.tx, asker.each
+    words = ["common", "", "zq", "~zq0", "zq*", "comm", "title:zq", "NOT xyz", "in:tools zq*", *asker.words]
+    wishes = [searching.Wish(limit=99, sort=sort) for sort in searching.Sort]
+
+    def secondly() -> float:
+        return 5.0
+
+    def document(work: Callable[..., int], *args: Any) -> str:
+        sink = io.StringIO()
+        work(tx, sink.write, *args)
+        return sink.getvalue()
+
+    return {
+        "find_id": each(lambda one: finding.find_id(tx, one), [*asker.ids, *asker.titles, "zq"]),
+        "find_titled": each(lambda one: finding.find_titled(tx, one), asker.titles),
+        "find_parts": each(lambda one: finding.find_parts(tx, one), asker.ids),
+        "find_conversation": each(lambda one: finding.find_conversation(tx, one), asker.ids),
+        "list": listing.list_rows(tx, EVERY, 99),
+        "stats": listing.stats(tx),
+        "insights": insights.insights(tx, 0.0),
+        "transcript": each(lambda one: reading.transcript_of(tx, one), asker.ids),
+        "excerpt": each(lambda one: reading.excerpt_of(tx, one, 1), asker.ids),
+        "conversation": each(lambda one: reading.conversation(tx, one), asker.ids),
+        "export": each(lambda one: exporting.export_session(tx, one), asker.ids),
+        "export all": document(exporting.export_lines),
+        "document": document(exporting.export_document, Markdown(), str),
+        "prunable": discarding.find_prunable(tx, NOW + 9),
+        "trash": each(lambda one: discarding.find_trashed(tx, one), asker.ids),
+        "search": [searching.search(tx, parse(word), wish, NOW, UTC, secondly) for word in words for wish in wishes],
+        "recall": each(lambda word: recalling.recall(tx, parse(word), NOW, UTC, secondly, limit=99), words),
+    }
+
+
+def told(said: Any) -> set[str]:
+    """The markers in an answer; a question's own words do not count as told."""
+    if isinstance(said, searching.Answer):
+        return told([(hit.found, hit.snippet) for hit in said.hits])
+    if isinstance(said, recalling.Recall):
+        return told(said.recollections)
+    if isinstance(said, Iterator | list) and not isinstance(said, str):
+        return set().union(*map(told, said))
+    return set(MARKER.findall(repr(said)))
+
+
+def furnish(tx: Transaction, owners: list[tuple[str, str]]) -> None:
+    at = datetime.fromtimestamp(NOW, UTC)
+    for number, (principal, audience) in enumerate(owners):
+        name = f"zq{number:02}"
+        has_parent = number % 4 != 0 and owners[number - 1] == (principal, audience)
+        parent = f"zq{number - 1:02}-id" if has_parent else None
+        session = Session(
+            f"{name}-id", "cli", started_at=NOW, principal=principal, audience=audience, title=f"{name}-title",
+            model=f"{name}-model", lane_key=f"{name}-lane", parent_session_id=parent, spawned_by=parent,
+        )  # fmt: skip
+        assert tx.sessions.insert(session)
+        tx.sessions.tag(session.id, [f"{name}-tag"])
+        call = {"id": "1", "type": "function", "function": {"name": f"{name}tool", "arguments": "{}"}}
+        append_message(tx, session.id, draft("user", f"{name}w common", NOW))
+        append_message(tx, session.id, draft("assistant", f"{name}w common", NOW, tool_calls=[call]))
+        append_message(tx, session.id, draft("tool", f"{name}w common output", NOW, tool_call_id="1"))
+        key = LaneKey(f"{name}-lane")
+        tx.lanes.insert(Lane(key, None, at, principal=principal, audience=audience, created_at=at, updated_at=at))
+        tx.lanes.add_reset(ResetRow(key, at, ResetReason.ASKED, name, None, session.id, True))
+        if number % 4 == 3:
+            discarding.discard_session(tx, session.id, NOW)
+
+
+def test_every_method_that_reads_is_asked(store: SqlStore) -> None:
+    asked = store.read(OWNER_AT_CONSOLE, lambda tx: set(every_table(Asker(tx, []))))
+    for table in (ports.Sessions, ports.Messages, ports.Lanes, ports.Trash, ports.Meta, ports.Search):
+        known = {name for name in vars(table) if not name.startswith("_")}
+        left_out = {*NO_READS.get(table.__name__, "").split(), *TELL_NOTHING.get(table.__name__, "").split()}
+        assert {f"{table.__name__}.{name}" for name in known - left_out} <= asked
+
+
+@given(
+    owners=st.lists(st.tuples(st.sampled_from(PEOPLE), st.sampled_from(PLACES)), min_size=2, max_size=9),
+    is_indexed=st.booleans(),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=12)
+def test_nobody_is_told_of_what_is_not_theirs(store: SqlStore, owners: list[tuple[str, str]], is_indexed: bool) -> None:
+    empty(store)
+    store.write(OWNER_AT_CONSOLE, furnish, owners)
+    for scope in SCOPES:
+        store.write(scope, note, "".join(own(scope, owners)))
+    if is_indexed:
+        store.index_all()
+    names = [f"zq{number:02}" for number in range(len(owners))]
+    for scope in SCOPES:
+        seen = own(scope, owners)
+        for verb, markers in store.read(scope, answers, names).items():
+            assert markers <= seen, f"{verb} tells {scope} of {markers - seen}"
+
+
+def test_whoever_may_see_it_is_told(store: SqlStore) -> None:
+    """The control: the same questions do find what may be seen."""
+    store.write(OWNER_AT_CONSOLE, furnish, [("telegram:1", ""), ("telegram:2", ""), ("telegram:1", ROOM)])
+    found = store.read(Scope(Principal("telegram:1")), answers, ["zq00", "zq01", "zq02"])
+    for verb in ("Sessions.listed", "Messages.of", "Messages.find", "Search.chunk", "search", "recall", "export all"):
+        assert found[verb] >= {"zq00", "zq02"}, verb
+    silent = {verb for verb, markers in found.items() if not markers}
+    assert silent <= {
+        "Sessions.count", "Sessions.by_source", "Messages.count", "Messages.per_slot_since", "Trash.oldest", "stats",
+        "Messages.last_user_seqs", "Sessions.spawned_by", "Trash.listed", "Trash.older_than", "Trash.payload", "trash",
+        "Sessions.children", "Meta.get", "prunable", "Messages.said",
+    }  # fmt: skip
+
+
+def note(tx: Transaction, text: str) -> None:
+    tx.meta.set("note", text)
+
+
+def own(scope: Scope, owners: list[tuple[str, str]]) -> set[str]:
+    return {f"zq{number:02}" for number, them in enumerate(owners) if may_see(scope, *them)}
+
+
+def answers(tx: Transaction, names: list[str]) -> dict[str, set[str]]:
+    asker = Asker(tx, names)
+    return {verb: told(said) for verb, said in (every_table(asker) | every_use(asker)).items()}
+
+
+def empty(store: SqlStore) -> None:
+    def work(tx: Transaction) -> None:
+        for lane in tx.lanes.listed():
+            tx.lanes.delete(lane.key)
+        tx.sessions.delete([session.id for session in tx.sessions.listed(EVERY, None, 0)])
+        tx.trash.remove(tx.trash.listed())
+
+    store.write(OWNER_AT_CONSOLE, work)
