@@ -19,6 +19,14 @@ test *arguments:
 bench *arguments: _tools
     python -m benchmarks.store "$@"
 
+# Search in Segue and in its peers, how fast and how well; --help lists the arguments
+bench-search *arguments: _tools
+    python -m benchmarks.search "$@"
+
+# The tests that crowd, starve and kill, for longer than every change can wait; arguments go to pytest
+torture *arguments: _tools
+    SEGUE_TORTURE=true pytest -m torture --timeout 7200 "$@"
+
 # Pin the requirements anew; --upgrade takes the newest versions
 lock *arguments:
     ./scripts/lock "$@"

@@ -85,7 +85,7 @@ def table(rows: Sequence[Row]) -> str:
 def _cell(row: Row, side: str) -> str:
     if side not in row.values or (row.is_information and side != "hermes"):
         return ""
-    times = "" if side == "segue" else f" ({_factor(row.cost(side))})"
+    times = "" if side == "segue" else f" ({factor(row.cost(side))})"
     remark = f"; {row.remarks[side]}" if side in row.remarks else ""
     return figure(row.values[side], row.unit) + times + remark
 
@@ -108,7 +108,7 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def _factor(times: float) -> str:
+def factor(times: float) -> str:
     return f"×{times:,.0f}" if times >= 10 else f"×{times:.1f}" if times >= 1 else f"×{times:.2f}"
 
 

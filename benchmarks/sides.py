@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -67,13 +67,14 @@ def known_sides(peer: Path | None) -> list[Side]:
     return sides
 
 
-class Process:
-    """A worker that has a store open."""
+class Conversation:
+    """A process that answers requests, a line of JSON for a line of JSON."""
 
-    def __init__(self, side: Side, folder: Path) -> None:
-        self.side = side
+    def __init__(
+        self, title: str, command: Sequence[str], folder: Path, more: Mapping[str, str], longest: float = LONGEST_ANSWER
+    ) -> None:
+        self._title, self._longest = title, longest
         self._log = folder / "worker.log"
-        command = [str(side.python), "-I", str(HERE / "worker.py"), str(side.file), str(folder)]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 command,
@@ -81,7 +82,7 @@ class Process:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 cwd=folder,
-                env=environment(folder),
+                env={**environment(folder), **more},
                 text=True,
                 encoding="utf-8",
             )
@@ -97,13 +98,13 @@ class Process:
 
     def answer(self) -> Any:
         assert self._process.stdout is not None
-        watchdog = threading.Timer(LONGEST_ANSWER, self._process.kill)
+        watchdog = threading.Timer(self._longest, self._process.kill)
         watchdog.start()
         line = self._process.stdout.readline()
         watchdog.cancel()
         if not line:
             told = self._log.read_text("utf-8", "replace")[-2000:]
-            raise RuntimeError(f"{self.side.title} gave no answer within {LONGEST_ANSWER:.0f} s or failed:\n{told}")
+            raise RuntimeError(f"{self._title} gave no answer within {self._longest:.0f} s or failed:\n{told}")
         return json.loads(line)
 
     def close(self) -> None:
@@ -120,6 +121,15 @@ class Process:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+
+class Process(Conversation):
+    """A worker that has a store open."""
+
+    def __init__(self, side: Side, folder: Path) -> None:
+        command = [str(side.python), "-I", str(HERE / "worker.py"), str(side.file), str(folder)]
+        super().__init__(side.title, command, folder, {})
+        self.side = side
 
 
 @contextmanager

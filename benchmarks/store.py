@@ -22,8 +22,7 @@ PAGE = ROOT / "docs" / "benchmarks.md"
 def main() -> None:
     options = _options()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was made is removed
-    WORKSHOP.mkdir(exist_ok=True)
-    (WORKSHOP / ".gitignore").write_text("*\n", "utf-8")
+    make_workshop()
     try:
         python = None if options.without_peer else peer.install(WORKSHOP)
     except peer.PeerMissing as error:
@@ -43,6 +42,12 @@ def main() -> None:
         print(f"Written to {PAGE.relative_to(ROOT)}.", file=sys.stderr)
     else:
         print(report.summary(found))
+
+
+def make_workshop() -> None:
+    """Where environments and stores are, kept out of the repository."""
+    WORKSHOP.mkdir(exist_ok=True)
+    (WORKSHOP / ".gitignore").write_text("*\n", "utf-8")
 
 
 def _options() -> argparse.Namespace:

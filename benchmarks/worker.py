@@ -104,16 +104,21 @@ def _load_side(path: Path) -> Any:
     return module.Side
 
 
-def main() -> None:
-    side, folder = map(Path, sys.argv[1:])
+def serve(make: Callable[[], object]) -> None:
+    """Answer requests with the methods of a worker until there are no more."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what a side prints is no answer
-    worker = Worker(_load_side(side)(folder))
+    worker = make()
     for line in sys.stdin:
         request = json.loads(line)
         answer = getattr(worker, request.pop("do"))(**request)
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
+
+
+def main() -> None:
+    side, folder = map(Path, sys.argv[1:])
+    serve(lambda: Worker(_load_side(side)(folder)))
 
 
 if __name__ == "__main__":

@@ -30,8 +30,11 @@ def rarity(frequency: int, messages: int) -> float:
 
 def score(found: Found, folded: str, folded_title: str, terms: Sequence[Weighed], now: float) -> float:
     """The score of one message; only compared with others of the same query."""
-    words = sum(term.weight * worth(term, folded) for term in terms)
-    words += _TITLE * sum(term.weight for term in terms if _occurrences(term.needle, folded_title))
+    words = 0.0
+    for term in terms:
+        words += term.weight * worth(term, folded)
+        if folded_title and _occurrences(term.needle, folded_title):
+            words += term.weight * _TITLE
     fresh: float = 0.5 ** (max(now - found.timestamp, 0.0) / _HALF_LIFE)
     return words * (1 + _FRESHNESS * fresh) * (1.0 if found.kind == "interactive" else _AUTOMATION)
 
@@ -50,4 +53,4 @@ def _occurrences(needle: Needle, folded: str) -> int:
     if needle.part:
         return folded.count(needle.part)
     sought = needle.literals or needle.tokens.words
-    return min((folded.count(word) for word in sought), default=0)
+    return min(map(folded.count, sought), default=0)

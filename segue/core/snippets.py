@@ -1,6 +1,7 @@
 """The words around a match, with the match marked."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable
 
 from segue.core.matching import Needle
@@ -12,6 +13,7 @@ _WIDTH = 160
 _BEFORE = 50
 _LOOKED_AT = 200_000  # characters
 _SPACES = re.compile(r"\s+")
+_RUN = re.compile("[\x00-\x7f]+|[^\x00-\x7f]+")
 
 
 def snippet(text: str, needles: Iterable[Needle], width: int = _WIDTH) -> str:
@@ -81,18 +83,21 @@ def _places(word: str, folded: str) -> Iterable[int]:
 
 def _mapped(line: str) -> tuple[str, list[int]]:
     """The folded line, and for each of its characters the one it comes from."""
-    if line.isascii():
-        return line.lower(), list(range(len(line)))
-    folded = [fold(character) for character in line]
-    return "".join(folded), [at for at, characters in enumerate(folded) for _ in characters]
+    pieces: list[str] = []
+    origin: list[int] = []
+    for run in _RUN.finditer(line):
+        if run[0].isascii():
+            pieces.append(run[0].lower())
+            origin += range(*run.span())
+        else:
+            folded = [fold(character) for character in run[0]]
+            pieces += folded
+            origin += [at for at, characters in enumerate(folded, run.start()) for _ in characters]
+    return "".join(pieces), origin
 
 
 def _best_start(spans: list[tuple[int, int]], width: int) -> int:
     """Where to begin so that as many matches as possible are seen; the first such place."""
-    reach = width - _BEFORE
-
-    def seen_from(start: int) -> int:
-        return sum(start <= other < start + reach for other, _ in spans)
-
-    best, _ = max(spans, key=lambda span: (seen_from(span[0]), -span[0]))
-    return max(0, best - _BEFORE)
+    starts = [start for start, _ in spans]
+    seen = [bisect_left(starts, start + width - _BEFORE, at) - at for at, start in enumerate(starts)]
+    return max(0, starts[seen.index(max(seen))] - _BEFORE)

@@ -14,11 +14,12 @@ from segue.core.snippets import snippet
 from segue.core.tokens import fold, is_dense, tokens_of
 from segue.ports.store import IndexState, Narrowing, Stretch, Transaction
 
-RANKED = 400
+RANKED = 200
 """As many of the newest matches are compared with each other; older ones of a very common word are not."""
-_CHUNK = 400
+_CHUNK = 200
+_CHUNK_WITHOUT_INDEX = 1000
 _COUNTED = 2000
-_LOOSE = 1500
+_LOOSE = 600
 
 REBUILDING = "The search index is being made anew; until then searching is slower."
 INCOMPLETE = "There was no time to look at everything; a more particular question finds more."
@@ -174,7 +175,8 @@ class Search:
                 self._is_complete = False
                 return
             try:
-                chunk = self._tx.search.chunk(tree, rest, _CHUNK, self._narrowing, in_tools=self._in_tools)
+                size = _CHUNK if rest.is_indexed else _CHUNK_WITHOUT_INDEX
+                chunk = self._tx.search.chunk(tree, rest, size, self._narrowing, in_tools=self._in_tools)
             except IndexDamaged:
                 self._is_damaged = True
                 rest = rest._replace(is_indexed=False)
