@@ -147,6 +147,18 @@ def test_undone_messages_never_appear_and_come_back_when_restored(store: SqlStor
     assert contents(ask(store, "plan")) == ["secret plan"]
 
 
+def test_search_follows_what_happens_to_a_message(store: SqlStore, settled: Callable[[], None]) -> None:
+    store.write(OWNER, add, "s", ["an old plan"])
+    store.write(OWNER, add, "t", ["another plan"])
+    settled()
+    store.write(OWNER, add, "s", ["a new plan"])
+    assert set(contents(ask(store, "plan"))) == {"an old plan", "another plan", "a new plan"}
+    store.write(OWNER, lambda tx: tx.sessions.delete(["s"]))
+    assert contents(ask(store, "plan")) == ["another plan"]
+    store.write(OWNER, add, "u", ["plan in the place of one that is gone"])
+    assert set(contents(ask(store, "plan"))) == {"another plan", "plan in the place of one that is gone"}
+
+
 def test_nobody_finds_what_is_somebody_elses(store: SqlStore, settled: Callable[[], None]) -> None:
     store.write(OWNER, add, "alice", ["the password of alice"], principal="telegram:1")
     store.write(OWNER, add, "bob", ["the password of bob"], principal="telegram:2")
