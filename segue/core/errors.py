@@ -6,7 +6,7 @@ SegueError
 ├── Invalid             TitleTooLong · TitleTaken · InvalidKey · InvalidSource · InvalidMessage · InvalidSession
 │                       InvalidSettings
 └── StoreError          the store cannot do its work
-    ├── StoreBusy · StoreFull · StoreReadOnly · StoreFault      try again when the cause is gone
+    ├── StoreBusy (StoreConflict) · StoreFull · StoreReadOnly · StoreFault      try again when the cause is gone
     ├── StoreCorrupt · StoreForked · StoreClosed                this handle is finished
     ├── IndexDamaged                                            only searching suffers, until it is made anew
     └── HomeRefused · ForeignDatabase (NoDatabase) · SchemaTooNew · SchemaTooOld      refused before anything is touched
@@ -111,6 +111,10 @@ class StoreError(SegueError):
 
 class StoreBusy(StoreError):
     """Others held the store for longer than our patience."""
+
+
+class StoreConflict(StoreBusy):
+    """Somebody else changed the same rows first; the same work, done again at once, may succeed."""
 
 
 class StoreFull(StoreError):

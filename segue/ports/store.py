@@ -213,6 +213,7 @@ class Narrowing(NamedTuple):
     until: float | None = None
     session_prefix: str = ""
     tag: str | None = None
+    exclude_sessions: tuple[str, ...] = ()
 
 
 class Chunk(NamedTuple):

@@ -1,7 +1,7 @@
 """The messages table. Order is `seq`; a message is only ever added or marked, never rewritten."""
 
 from collections.abc import Callable, Collection, Iterator
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from segue.core.errors import SessionNotFound
@@ -13,11 +13,13 @@ from segue.storage.sql import ALL, Condition, Executor, Row, columns, placeholde
 
 _ALL = columns(Message._fields, "m")
 _SAID = columns(Said._fields, "m")
-_DRAFT = columns(Draft._fields)
 _NEXT_SEQ = "SELECT COALESCE(MAX(seq), 0) + 1 FROM messages WHERE session_id = :session_id"
-_INSERT = f"""
-    INSERT INTO messages (session_id, seq, state, {_DRAFT})
-    VALUES (:session_id, :seq, :state, {placeholders(Draft._fields)})"""
+
+
+@cache
+def _insert(more: tuple[str, ...]) -> str:
+    names = ("session_id", "seq", "state", *Draft._fields, *more)
+    return f"INSERT INTO messages ({columns(names)}) VALUES ({placeholders(names)})"
 
 
 _message: Callable[[Row], Message] = partial(tuple.__new__, Message)
@@ -26,9 +28,12 @@ _said: Callable[[Row], Said] = partial(tuple.__new__, Said)
 
 
 class SqlMessages(Messages):
-    def __init__(self, executor: Executor, scope: Scope) -> None:
+    def __init__(
+        self, executor: Executor, scope: Scope, columns_to_find_by: Callable[[Draft], dict[str, str]] = lambda _: {}
+    ) -> None:
         self._db = executor
         self._scope = scope
+        self._columns_to_find_by = columns_to_find_by
         self.newest = 0
         """The id of the last message that was added here."""
 
@@ -39,7 +44,8 @@ class SqlMessages(Messages):
     def insert(self, session_id: str, seq: int, state: str, message: Draft) -> int:
         self._check(session_id)
         place = {"session_id": session_id, "seq": seq, "state": str(state)}
-        self.newest = self._db.insert(_INSERT, message._asdict() | place)
+        more = self._columns_to_find_by(message)
+        self.newest = self._db.insert(_insert(tuple(more)), message._asdict() | place | more)
         return self.newest
 
     def of(

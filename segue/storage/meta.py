@@ -9,8 +9,7 @@ from segue.storage.sql import Executor
 class SqlMeta(Meta):
     def __init__(self, executor: Executor, scope: Scope) -> None:
         self._db = executor
-        drawer = f"of:{encode_segment(scope.principal)}:{encode_segment(scope.audience)}:"
-        self._prefix = "" if scope.sees_all else drawer
+        self._prefix = drawer_of(scope)
 
     def get(self, key: str) -> str | None:
         rows = self._db.rows("SELECT value FROM state_meta WHERE key = :key", {"key": self._prefix + key})
@@ -24,3 +23,10 @@ class SqlMeta(Meta):
 
     def remove(self, key: str) -> None:
         self._db.run("DELETE FROM state_meta WHERE key = :key", {"key": self._prefix + key})
+
+
+def drawer_of(scope: Scope) -> str:
+    """How the keys of a scope begin; the owner's begin as they like."""
+    if scope.sees_all:
+        return ""
+    return f"of:{encode_segment(scope.principal)}:{encode_segment(scope.audience)}:"

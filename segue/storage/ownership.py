@@ -22,8 +22,8 @@ def is_ours(connection: SqliteConnection, path: Path) -> bool:
     return False
 
 
-def check_age(version: int, known: int, path: Path) -> None:
-    """Refuse a file that a newer program wrote."""
+def check_age(version: int, known: int, path: Path | str) -> None:
+    """Refuse a database that a newer program wrote."""
     if version > known:
         raise SchemaTooNew(
             f"{path} was written by a newer Segue (schema {version}, this program knows {known});"

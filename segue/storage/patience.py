@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from segue.core.errors import StoreBusy
+from segue.core.errors import StoreBusy, StoreConflict
 
 T = TypeVar("T")
 
@@ -19,8 +19,11 @@ def patiently(attempt: Callable[[float], T], patience: float = PATIENCE) -> T:
     while True:
         try:
             return attempt(deadline - time.monotonic())
-        except StoreBusy:
+        except StoreBusy as error:
             if time.monotonic() >= deadline:
                 raise
-            # Chance keeps waiting writers from coming back all at once.
-            time.sleep(random.uniform(SHORTEST_WAIT, LONGEST_WAIT))
+            # Chance keeps waiting writers from coming back all at once. Who lost a race has waited already.
+            shortest, longest = (
+                (0.0, SHORTEST_WAIT) if isinstance(error, StoreConflict) else (SHORTEST_WAIT, LONGEST_WAIT)
+            )
+            time.sleep(random.uniform(shortest, longest))

@@ -1,4 +1,4 @@
-"""A query as SQLite's full-text index reads it.
+"""A query as the index of a database reads it.
 
 The expression proposes every message that may be meant, and perhaps some more; `is_exact` says that there are no more.
 No expression at all means that the index cannot tell, and every message must be looked at.
@@ -14,7 +14,7 @@ from segue.core.tokens import Tokens, is_dense, tokens_of
 WordsWith = Callable[[str], list[str] | None]
 """Every word that has a part, or None when there are too many."""
 
-_NOTHING = '"\ue000"'  # a token that no text has
+_NOTHING = "\ue000"  # a token that no text has
 
 
 class Rendered(NamedTuple):
@@ -25,63 +25,90 @@ class Rendered(NamedTuple):
 _ANYTHING = Rendered(None, is_exact=False)
 
 
-def render(node: Node, words_with: WordsWith) -> Rendered:
-    match node:
-        case And(nodes):
-            return _all(nodes, words_with)
-        case Or(nodes):
-            return _any([render(one, words_with) for one in nodes])
-        case Not() | Only():
-            return _ANYTHING
-        case Part():
-            return _part(needle_of(node).part, words_with)
-    return _needle(needle_of(node))
+class Spelling(NamedTuple):
+    """How an index wants its expressions written."""
+
+    all_of: str
+    any_of: str
+    but_not: str
+    tokens: Callable[[Tokens], str]
+    knows_places: bool
+    """Whether it can tell that tokens stand next to each other."""
 
 
-def _needle(needle: Needle) -> Rendered:
-    return Rendered(_phrase(needle.tokens), needle.is_exact) if needle.tokens.words else _ANYTHING
-
-
-def _all(nodes: Sequence[Node], words_with: WordsWith) -> Rendered:
-    wanted = [render(node, words_with) for node in nodes if not isinstance(node, Not)]
-    unwanted = [render(node.node, words_with) for node in nodes if isinstance(node, Not)]
-    said = [one.expression for one in wanted if one.expression is not None]
-    if not said:
-        return _ANYTHING
-    expression = " AND ".join(said)
-    certain = [one.expression for one in unwanted if one.is_exact and one.expression is not None]
-    for absent in certain:
-        expression = f"({expression}) NOT {absent}"
-    is_exact = all(one.is_exact for one in wanted) and len(certain) == len(unwanted)
-    return Rendered(f"({expression})", is_exact)
-
-
-def _any(parts: list[Rendered]) -> Rendered:
-    if any(one.expression is None for one in parts):
-        return _ANYTHING
-    joined = " OR ".join(str(one.expression) for one in parts)
-    return Rendered(f"({joined})", all(one.is_exact for one in parts))
-
-
-def _phrase(tokens: Tokens) -> str:
+def _fts5(tokens: Tokens) -> str:
     return f'"{" ".join(tokens.words)}"{" *" if tokens.is_open else ""}'
 
 
-def _part(part: str, words_with: WordsWith) -> Rendered:
-    """A part of the text: the words inside it are certain, those at its edges may be parts of longer ones."""
-    tokens = tokens_of(part)
-    if not tokens:
-        return _ANYTHING
-    pairs = [token for token in tokens if len(token) == 2 and is_dense(token[0])]
-    if certain := pairs or tokens[1:-1]:
-        return Rendered(_joined(" AND ", certain), is_exact=False)
-    if len(tokens) == 2 or is_dense(tokens[0][0]):
-        return Rendered(_phrase(Tokens((tokens[-1],), True)), is_exact=False)
-    words = words_with(tokens[0])
-    if words is None:
-        return _ANYTHING
-    return Rendered(_joined(" OR ", words) if words else _NOTHING, is_exact=False)
+def _tsquery(tokens: Tokens) -> str:
+    *firsts, last = (f"'{word}'" for word in tokens.words)
+    return f"({' & '.join([*firsts, f'{last}:*' if tokens.is_open else last])})"
 
 
-def _joined(operator: str, words: Sequence[str]) -> str:
-    return f"({operator.join(_phrase(Tokens((word,), is_open=False)) for word in words)})"
+FTS5 = Spelling(" AND ", " OR ", " NOT ", _fts5, knows_places=True)
+TSQUERY = Spelling(" & ", " | ", " & !", _tsquery, knows_places=False)
+
+
+def render(node: Node, words_with: WordsWith, spelling: Spelling) -> Rendered:
+    return _Renderer(words_with, spelling).render(node)
+
+
+class _Renderer:
+    def __init__(self, words_with: WordsWith, spelling: Spelling) -> None:
+        self._words_with = words_with
+        self._as = spelling
+
+    def render(self, node: Node) -> Rendered:
+        match node:
+            case And(nodes):
+                return self._all(nodes)
+            case Or(nodes):
+                return self._any([self.render(one) for one in nodes])
+            case Not() | Only():
+                return _ANYTHING
+            case Part():
+                return self._part(needle_of(node).part)
+        return self._needle(needle_of(node))
+
+    def _needle(self, needle: Needle) -> Rendered:
+        if not needle.tokens.words:
+            return _ANYTHING
+        is_one = len(needle.tokens.words) == 1
+        return Rendered(self._as.tokens(needle.tokens), needle.is_exact and (is_one or self._as.knows_places))
+
+    def _all(self, nodes: Sequence[Node]) -> Rendered:
+        wanted = [self.render(node) for node in nodes if not isinstance(node, Not)]
+        unwanted = [self.render(node.node) for node in nodes if isinstance(node, Not)]
+        said = [one.expression for one in wanted if one.expression is not None]
+        if not said:
+            return _ANYTHING
+        expression = self._as.all_of.join(said)
+        certain = [one.expression for one in unwanted if one.is_exact and one.expression is not None]
+        for absent in certain:
+            expression = f"({expression}){self._as.but_not}{absent}"
+        is_exact = all(one.is_exact for one in wanted) and len(certain) == len(unwanted)
+        return Rendered(f"({expression})", is_exact)
+
+    def _any(self, parts: list[Rendered]) -> Rendered:
+        if any(one.expression is None for one in parts):
+            return _ANYTHING
+        joined = self._as.any_of.join(str(one.expression) for one in parts)
+        return Rendered(f"({joined})", all(one.is_exact for one in parts))
+
+    def _part(self, part: str) -> Rendered:
+        """A part of the text: the words inside it are certain, those at its edges may be parts of longer ones."""
+        tokens = tokens_of(part)
+        if not tokens:
+            return _ANYTHING
+        pairs = [token for token in tokens if len(token) == 2 and is_dense(token[0])]
+        if certain := pairs or tokens[1:-1]:
+            return Rendered(self._joined(self._as.all_of, certain), is_exact=False)
+        if len(tokens) == 2 or is_dense(tokens[0][0]):
+            return Rendered(self._as.tokens(Tokens((tokens[-1],), True)), is_exact=False)
+        words = self._words_with(tokens[0])
+        if words is None:
+            return _ANYTHING
+        return Rendered(self._joined(self._as.any_of, words or [_NOTHING]), is_exact=False)
+
+    def _joined(self, operator: str, words: Sequence[str]) -> str:
+        return f"({operator.join(self._as.tokens(Tokens((word,), is_open=False)) for word in words)})"

@@ -22,6 +22,9 @@ from segue.core.errors import (
     StoreForked,
     StoreReadOnly,
 )
+from segue.core.messages import Draft
+from segue.core.scope import OWNER_AT_CONSOLE, Scope
+from segue.ports.store import Search
 from segue.storage import guards
 from segue.storage.connection import SqliteConnection, sqlite_version
 from segue.storage.faults import our_errors, translated
@@ -39,6 +42,9 @@ PATIENCE_WITH_READERS = 5.0
 
 class SqliteEngine:
     """A database file: opened carefully, handed out one transaction at a time."""
+
+    index_follows = True
+    """Messages are indexed behind the transaction that stores them."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         if tuple(map(int, sqlite_version().split("."))) < OLDEST_SAFE_SQLITE:
@@ -63,7 +69,7 @@ class SqliteEngine:
         guards.forbid_opening(self.path)
 
     @contextmanager
-    def writing(self, patience: float) -> Iterator[Executor]:
+    def writing(self, patience: float, _scope: Scope = OWNER_AT_CONSOLE) -> Iterator[Executor]:
         """A transaction that changes the database; raises `StoreBusy` when others hold it."""
         writer = self._usable_writer()
         if self._damage:
@@ -78,7 +84,7 @@ class SqliteEngine:
             self._writing.release()
 
     @contextmanager
-    def reading(self) -> Iterator[SqliteConnection]:
+    def reading(self, _scope: Scope = OWNER_AT_CONSOLE) -> Iterator[SqliteConnection]:
         """A snapshot of the database."""
         self._check()
         with self._our_errors():
@@ -90,6 +96,14 @@ class SqliteEngine:
                     yield reader
             finally:
                 self._give_back(reader)
+
+    def search(self, executor: Executor, scope: Scope) -> Search:
+        from segue.storage.sqlite_search import SqliteSearch  # slow to load, and a list needs none
+
+        return SqliteSearch(executor, scope)
+
+    def columns_to_find_by(self, _: Draft) -> dict[str, str]:
+        return {}
 
     @contextmanager
     def alone(self) -> Iterator[SqliteConnection]:

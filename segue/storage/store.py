@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Concatenate, ParamSpec, Protocol, Self, TypeVar
 
+from segue.core.messages import Draft
 from segue.core.scope import OWNER_AT_CONSOLE, Scope
 from segue.ports.store import IndexState, Lanes, Search, Transaction
 from segue.storage.health import SqlHealth
@@ -25,8 +26,15 @@ T = TypeVar("T")
 class Engine(Protocol):
     """A database as the store needs it."""
 
-    def writing(self, patience: float) -> AbstractContextManager[Executor]: ...
-    def reading(self) -> AbstractContextManager[Executor]: ...
+    index_follows: bool
+    """Whether messages are indexed behind the transaction that stores them, or in it."""
+
+    def writing(self, patience: float, scope: Scope) -> AbstractContextManager[Executor]: ...
+    def reading(self, scope: Scope) -> AbstractContextManager[Executor]: ...
+    def search(self, executor: Executor, scope: Scope) -> Search: ...
+    def columns_to_find_by(self, message: Draft) -> dict[str, str]:
+        """What a message is stored with so that it is found."""
+
     def size(self) -> int: ...
     def compact(self) -> None: ...
     def copy_to(self, target: Path, advance: Callable[[int], object]) -> None: ...
@@ -41,11 +49,12 @@ class Engine(Protocol):
 class SqlTransaction:
     """The tables, seen through a scope."""
 
-    def __init__(self, executor: Executor, scope: Scope) -> None:
+    def __init__(self, engine: Engine, executor: Executor, scope: Scope) -> None:
         self.scope = scope
+        self._engine = engine
         self._executor = executor
         self.sessions = SqlSessions(executor, scope)
-        self.messages = SqlMessages(executor, scope)
+        self.messages = SqlMessages(executor, scope, engine.columns_to_find_by)
         self.trash = SqlTrash(executor, scope)
         self.meta = SqlMeta(executor, scope)
         self.health = SqlHealth(executor, scope)
@@ -58,13 +67,7 @@ class SqlTransaction:
 
     @cached_property
     def search(self) -> Search:
-        return _searching(self._executor, self.scope)
-
-
-def _searching(executor: Executor, scope: Scope) -> Search:
-    from segue.storage.search import SqlSearch  # slow to load, and a list needs none
-
-    return SqlSearch(executor, scope)
+        return self._engine.search(self._executor, self.scope)
 
 
 class SqlStore:
@@ -81,12 +84,12 @@ class SqlStore:
         """Run `work` in one transaction. It may run again after a lost race, so it must only touch the database."""
 
         def attempt(seconds_left: float) -> tuple[T, int]:
-            with self._engine.writing(seconds_left) as executor:
-                transaction = SqlTransaction(executor, scope)
+            with self._engine.writing(seconds_left, scope) as executor:
+                transaction = SqlTransaction(self._engine, executor, scope)
                 return work(transaction, *args, **kwargs), transaction.messages.newest
 
         done, newest = patiently(attempt, self._patience)
-        if newest:
+        if newest and self._engine.index_follows:
             self._indexing.follow(newest)
         return done
 
@@ -94,8 +97,8 @@ class SqlStore:
         self, scope: Scope, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run `work` on one snapshot of the database, beside any writer."""
-        with self._engine.reading() as executor:
-            return work(SqlTransaction(executor, scope), *args, **kwargs)
+        with self._engine.reading(scope) as executor:
+            return work(SqlTransaction(self._engine, executor, scope), *args, **kwargs)
 
     def _index_state(self) -> IndexState:
         return self.read(OWNER_AT_CONSOLE, lambda tx: tx.search.state())
@@ -104,8 +107,8 @@ class SqlStore:
         """The next batch of messages into the index; as a transaction of its own, so that it can fail alone."""
 
         def attempt(seconds_left: float) -> IndexState:
-            with self._engine.writing(seconds_left) as executor:
-                search = _searching(executor, OWNER_AT_CONSOLE)
+            with self._engine.writing(seconds_left, OWNER_AT_CONSOLE) as executor:
+                search = self._engine.search(executor, OWNER_AT_CONSOLE)
                 search.index_more(most)
                 return search.state()
 
@@ -113,8 +116,8 @@ class SqlStore:
 
     def _begin_again(self) -> None:
         def attempt(seconds_left: float) -> None:
-            with self._engine.writing(seconds_left) as executor:
-                _searching(executor, OWNER_AT_CONSOLE).begin_again()
+            with self._engine.writing(seconds_left, OWNER_AT_CONSOLE) as executor:
+                self._engine.search(executor, OWNER_AT_CONSOLE).begin_again()
 
         patiently(attempt, self._patience)
 
