@@ -10,7 +10,11 @@ from typing import NamedTuple
 
 from segue.core.messages import called, calls_in
 from segue.core.query import And, Field, Node, Not, Only, Or, Part, Phrase, Prefix, Term, Word
+from segue.core.spelling import dumps
 from segue.core.tokens import Tokens, fold, is_dense, is_in, on_one_line, sought, tokens_of
+
+_LONGEST = 10_000_000
+"""Characters of a message that are searched."""
 
 
 class Found(NamedTuple):
@@ -71,13 +75,20 @@ def needle_of(term: Term) -> Needle:
 
 
 def text_of(found: Found, *, in_tools: bool) -> str:
-    """What of a message is searched: what was said and which tools were called how; their output when asked for."""
-    if found.role == "tool":
-        return (found.content or "") if in_tools else ""
-    if found.role == "system":
+    """What of a message is searched; the output of tools only when asked for."""
+    if found.role == "tool" and not in_tools:
         return ""
-    calls = calls_of(found.tool_calls)
-    return f"{found.content or ''}\n{calls}" if calls else found.content or ""
+    return searched(found.role, found.content, found.tool_calls)
+
+
+def searched(role: str, content: str | None, tool_calls: str | None) -> str:
+    """What was said and which tools were called how, or what a tool answered."""
+    said = (content or "")[:_LONGEST]
+    if role == "system":
+        return ""
+    if role == "tool" or not (calls := calls_of(tool_calls)):
+        return said
+    return f"{said}\n{calls}"
 
 
 def calls_of(tool_calls: str | None) -> str:
@@ -135,7 +146,7 @@ def _stand_together(sought_for: Tokens, tokens: list[str]) -> bool:
 def _arguments(call: dict[str, object]) -> str:
     function = call.get("function")
     arguments = function.get("arguments") if isinstance(function, dict) else call.get("arguments")
-    return arguments if isinstance(arguments, str) else ""
+    return arguments if isinstance(arguments, str) else dumps(arguments) if arguments else ""
 
 
 def _day_of(found: Found, zone: tzinfo) -> date:

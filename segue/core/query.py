@@ -19,6 +19,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from segue.core.messages import ROLES
+from segue.core.text import storable
 from segue.core.tokens import fold, is_dense, is_letter
 
 MOST_CHARACTERS = 512
@@ -26,7 +27,7 @@ MOST_TERMS = 64
 _DEEPEST = 32
 
 _LEADING = "\"'([{«“„‚‘「『【《（,;:!?、。，；：！？"
-_TRAILING = "\"')]}»”’」』】》）.,;:!?…、。，；：！？"
+_TRAILING = "\"')]}»”’」』】》）.,;:!?…、。，；：！？।॥؟،؛"
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _OPERATORS = ("AND", "OR", "NOT")
 
@@ -130,7 +131,7 @@ class Query(NamedTuple):
 
 def parse(text: str) -> Query:
     """The query that a text is."""
-    taken = text[:MOST_CHARACTERS]
+    taken = storable(text[:MOST_CHARACTERS])
     lexemes = list(_lexed(taken))
     reader = _Reader(lexemes[: 2 * MOST_TERMS])
     tree = reader.either()
@@ -159,7 +160,7 @@ class _Sign(StrEnum):
 
 _Lexeme = _Sign | Term | Only
 _QUOTED = re.compile(r'"([^"]+)"(?=\s|\)|$)')
-_SUBSTRING = re.compile(r'~(?:"([^"]+)"(?=\s|\)|$)|(?=\w)(\S+))')
+_SUBSTRING = re.compile(r'~(?:"([^"]+)"(?=\s|\)|$)|(?=[^\W_]|[^\x00-\x7f])(\S+))')
 _ONLY = re.compile(rf'({"|".join(Field)}):(?:"([^"]+)"(?=\s|\)|$)|([^\s"()]+)(?=\s|\)|$))')
 
 

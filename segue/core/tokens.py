@@ -23,7 +23,7 @@ _DENSE = (
     "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
 )
 _PICTOGRAPHS = "\u2190-\u245f\u2500-\u2bff\U0001f000-\U0001faff"
-_MARKED = "\u0900-\u0dff"  # scripts of India, whose vowel signs are no letters to Python
+_MARKED = "\u0900-\u0963\u0966-\u0df3\u0df5-\u0dff"  # scripts of India, whose vowel signs are no letters to Python
 
 _TOKEN = re.compile(f"[^\\W_{_DENSE}{_PICTOGRAPHS}{_MARKED}]{{1,{LONGEST}}}|[{_DENSE}]+|[{_MARKED}]+|[{_PICTOGRAPHS}]")
 _ASCII_WORD = re.compile(f"[a-z0-9]{{1,{LONGEST}}}")
@@ -55,7 +55,7 @@ class Tokens(NamedTuple):
 
 def fold(text: str) -> str:
     """The text without what people leave away when they search: case, accents, typographic variants."""
-    if "\x1b" in text:
+    if "\x1b" in text or "\x9b" in text:
         text = printable(text)  # colours of a terminal would stick to the words behind them
     if text.isascii():
         return text.lower()

@@ -214,6 +214,7 @@ class Narrowing(NamedTuple):
     session_prefix: str = ""
     tag: str | None = None
     exclude_sessions: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
 
 
 class Chunk(NamedTuple):
@@ -250,6 +251,15 @@ class Stretch(NamedTuple):
         return self._replace(below=message_id) if self.newest_first else self._replace(above=message_id)
 
 
+class Waiting(NamedTuple):
+    """Messages behind the last one that the index has, up to another; prepared as only the index knows."""
+
+    after: int
+    upto: int
+    is_last: bool
+    prepared: object
+
+
 class Search(Protocol):
     """Messages by their words."""
 
@@ -257,14 +267,17 @@ class Search(Protocol):
         """The first messages of a stretch that may be meant."""
 
     def frequency(self, term: "Term", *, in_tools: bool, most: int) -> int:
-        """In how many messages a term is, as far as it matters; anybody's."""
+        """In how many messages a term is, of those that may be seen and as far as it matters."""
 
     def state(self) -> IndexState: ...
     def is_whole(self) -> bool:
         """Whether the index fits together and holds every message it took in; reads all of it."""
 
-    def index_more(self, most: int) -> int:
-        """Take the next messages into the index; how many there were."""
+    def waiting(self, most: int) -> Waiting:
+        """The next messages that the index does not have, made ready for it."""
+
+    def take_in(self, waiting: Waiting) -> None:
+        """Take them into the index, unless somebody else has."""
 
     def begin_again(self) -> None:
         """An empty index, to be filled from the first message on."""

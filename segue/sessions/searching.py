@@ -4,24 +4,28 @@ from collections.abc import Callable, Iterator
 from datetime import date, datetime, tzinfo
 from enum import StrEnum
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple
 
 from segue.core.errors import IndexDamaged
 from segue.core.matching import Found, Needle, Page, is_found, matches, needle_of, text_of
-from segue.core.query import And, Field, Node, Only, Or, Part, Query, Term, Word, terms_of
+from segue.core.query import And, Field, Node, Not, Only, Or, Part, Query, Term, Word, terms_of
 from segue.core.ranking import Weighed, rarity, score
+from segue.core.sessions import Kind
 from segue.core.snippets import snippet
 from segue.core.tokens import fold, is_dense, tokens_of
 from segue.ports.store import IndexState, Narrowing, Stretch, Transaction
 
 RANKED = 200
 """As many of the newest matches are compared with each other; older ones of a very common word are not."""
+_SORTED = 2000
 _CHUNK = 200
 _CHUNK_WITHOUT_INDEX = 1000
 _COUNTED = 2000
 _LOOSE = 600
+_WEIGHED_CHARACTERS = 50_000
 
-REBUILDING = "The search index is being made anew; until then searching is slower."
+REBUILDING = "The search index is being made anew, and searching is slower; `segue doctor --reindex` does it at once."
 INCOMPLETE = "There was no time to look at everything; a more particular question finds more."
 CUT = "Only the beginning of the question was used: it was too long."
 
@@ -60,57 +64,62 @@ class Search:
         self, tx: Transaction, query: Query, wish: Wish, now: float, zone: tzinfo, time_left: Callable[[], float]
     ) -> None:
         self._tx, self._wish, self._now, self._zone, self._time_left = tx, wish, now, zone, time_left
-        self._in_tools = query.in_tools
         self._narrowing, self._tree = _narrowed(query.tree, wish.narrowing, zone)
+        self._in_tools = query.in_tools or "tool" in self._narrowing.roles
+        self._asks_for_tags = _has_tags(self._tree)
         self._state = tx.search.state()
         self._is_damaged = not self._state.is_well
         self._is_complete = True
+        self._compared = RANKED
         self._frequencies: dict[Needle, int] = {}
         self._notes = [CUT] if query.is_cut else []
 
     def answer(self) -> Answer:
         """Everything that is meant, the best first."""
-        terms = self._weighed(list(terms_of(self._tree)))
-        found = self._gather(self._tree, self._most())
+        terms = list(terms_of(self._tree))
+        found = self._gather(self._tree, self._most)
         if not found and self._tree is not None:
             found, terms = self._otherwise(terms)
-        hits = self._ranked(found, terms)
+        if len(found) == self._most and self._compared == RANKED:
+            self._notes.append(f"There are many more; the newest {self._most:,} were compared.")
+        hits = self._hits(found, self._weighed(terms))
         is_rebuilding = self._is_damaged or self._state.is_remaking
         notes = [*self._notes, *[REBUILDING] * is_rebuilding, *[INCOMPLETE] * (not self._is_complete)]
         return Answer(hits, notes, self._is_damaged)
 
+    @property
     def _most(self) -> int:
         wanted = self._wish.offset + self._wish.limit
-        return max(wanted, RANKED) if self._wish.sort is Sort.RANK else wanted
+        return max(wanted, RANKED if self._wish.sort is Sort.RANK else _SORTED)
 
-    def _otherwise(self, terms: list[Weighed]) -> tuple[list[Found], list[Weighed]]:
-        """Nothing has all of it: perhaps a word is only a part of one, or nobody said it all at once."""
-        for attempt in (self._by_parts, self._loosely):
-            found, weighed = attempt()
-            if found:
-                return found, weighed
-        if not self._in_tools and (outputs := self._in_outputs()):
-            self._notes.append(f"{outputs:,} more in the output of tools: add in:tools.")
-        return [], terms
+    def _otherwise(self, terms: list[Term]) -> tuple[list[Found], list[Term]]:
+        """Nothing has all of it: a word may be a part of one, a tool may have said it, or nobody all of it at once."""
+        found, others = self._by_parts()
+        if found:
+            return found, others
+        if not self._in_tools and (outputs := self._count_outputs()):
+            self._notes.append(f"{outputs} more in the output of tools: add in:tools.")
+        found, others = self._loosely()
+        return (found, others) if found else ([], terms)
 
-    def _by_parts(self) -> tuple[list[Found], list[Weighed]]:
+    def _by_parts(self) -> tuple[list[Found], list[Term]]:
         """Words that no message has which may be seen, taken as parts of words."""
         nodes = self._tree.nodes if isinstance(self._tree, And) else (self._tree,)
         unused = [node for node in nodes if isinstance(node, Word) and self._is_unused(node)]
         if not unused:
             return [], []
         tree = _together([Part(node.text) if node in unused else node for node in nodes if node is not None])
-        found = self._gather(tree, self._most())
+        found = self._gather(tree, self._most)
         if found:
             words = ", ".join(f"'{node.text}'" for node in unused)
             self._notes.append(f"No message has the word {words}; these have it as a part of another.")
-        return found, self._weighed(list(terms_of(tree)))
+        return found, list(terms_of(tree))
 
     def _is_unused(self, word: Word) -> bool:
         """Whether it is a word, and no message that may be seen has it."""
-        return bool(needle_of(word).tokens.words) and not (self._frequency(word) and self._gather(word, 1))
+        return bool(needle_of(word).tokens.words) and not self._frequency(word)
 
-    def _loosely(self) -> tuple[list[Found], list[Weighed]]:
+    def _loosely(self) -> tuple[list[Found], list[Term]]:
         """Messages that have some of the words, the rarest ones above all."""
         words = list(dict.fromkeys(token for term in terms_of(self._tree) for token in _tokens(term)))
         weighed = [(self._frequency(Word(word)), Word(word)) for word in words] if len(words) > 1 else []
@@ -126,18 +135,22 @@ class Search:
             return [], []
         found = self._gather(chosen[0] if len(chosen) == 1 else Or(tuple(chosen)), _LOOSE)
         if found:
+            self._compared = _LOOSE
             self._notes.append("No message has all of it; these have some of the words.")
-        return found, self._weighed([word for _, word in known])
+        return found, [word for _, word in known]
 
-    def _in_outputs(self) -> int:
+    def _count_outputs(self) -> str:
+        """How many tools said it; nothing when none did."""
         self._in_tools = True
-        return len(self._gather(self._tree, _CHUNK))
+        found = len(self._gather(self._tree, _CHUNK + 1))
+        self._in_tools = False
+        return f"More than {_CHUNK}" if found > _CHUNK else f"{found}" if found else ""
 
     def _frequency(self, term: Term) -> int:
         """In how many messages a term is, those that wait for the index included."""
         needle = needle_of(term)
         if needle not in self._frequencies:
-            self._frequencies[needle] = self._counted(term)
+            self._frequencies[needle] = self._counted(term) if self._time_left() > 0 else 1
         return self._frequencies[needle]
 
     def _counted(self, term: Term) -> int:
@@ -156,19 +169,28 @@ class Search:
     def _weighed(self, terms: list[Term]) -> list[Weighed]:
         if len(terms) == 1:
             return [Weighed(needle_of(terms[0]), 1.0)]
-        messages = max(self._state.last_id, 1)
-        return [Weighed(needle_of(term), rarity(self._frequency(term), messages)) for term in terms]
+        return [Weighed(needle_of(term), rarity(self._frequency(term), self._messages)) for term in terms]
+
+    @cached_property
+    def _messages(self) -> int:
+        """How many there are that may be seen."""
+        if self._tx.scope.sees_all:
+            return max(self._state.last_id, 1)
+        return max(sum(one.messages for one in self._tx.sessions.by_source()), 1)
 
     def _gather(self, tree: Node | None, most: int) -> list[Found]:
-        found: list[Found] = []
-        for stretch in _stretches(self._state, self._wish.sort is not Sort.OLD, self._is_damaged):
-            for one in self._through(tree, stretch):
-                found.append(one)
-                if len(found) >= most:
-                    return found
-        return found
+        """The first that are meant; people's before those of what runs by itself."""
+        if self._narrowing.kinds or self._wish.sort is not Sort.RANK:
+            return list(islice(self._all(tree, self._narrowing), most))
+        people = list(islice(self._all(tree, self._narrowing._replace(kinds=(Kind.INTERACTIVE,))), most))
+        others = (one for one in self._all(tree, self._narrowing) if one.kind != Kind.INTERACTIVE)
+        return people + list(islice(others, most - len(people)))
 
-    def _through(self, tree: Node | None, stretch: Stretch) -> Iterator[Found]:
+    def _all(self, tree: Node | None, narrowing: Narrowing) -> Iterator[Found]:
+        for stretch in _stretches(self._state, self._wish.sort is not Sort.OLD, self._is_damaged):
+            yield from self._through(tree, stretch, narrowing)
+
+    def _through(self, tree: Node | None, stretch: Stretch, narrowing: Narrowing) -> Iterator[Found]:
         rest: Stretch | None = stretch
         while rest is not None:
             if self._time_left() <= 0:
@@ -176,31 +198,48 @@ class Search:
                 return
             try:
                 size = _CHUNK if rest.is_indexed else _CHUNK_WITHOUT_INDEX
-                chunk = self._tx.search.chunk(tree, rest, size, self._narrowing, in_tools=self._in_tools)
+                chunk = self._tx.search.chunk(tree, rest, size, narrowing, in_tools=self._in_tools)
             except IndexDamaged:
                 self._is_damaged = True
                 rest = rest._replace(is_indexed=False)
                 continue
-            yield from chunk.found if chunk.is_certain or tree is None else filter(self._fits(tree), chunk.found)
+            yield from chunk.found if chunk.is_certain and tree is not None else self._meant(tree, chunk.found)
             rest = None if chunk.end is None else rest.beyond(chunk.end)
 
-    def _fits(self, tree: Node) -> Callable[[Found], bool]:
-        def fits(found: Found) -> bool:
+    def _meant(self, tree: Node | None, proposed: list[Found]) -> Iterator[Found]:
+        """Those that are meant when one looks at them, as long as there is time."""
+        for found in self._tagged(proposed):
+            if self._time_left() <= 0:
+                self._is_complete = False
+                return
             text = text_of(found, in_tools=self._in_tools)
-            return matches(tree, found, Page(text), self._zone) and bool(text)
+            if text and (tree is None or matches(tree, found, Page(text), self._zone)):
+                yield found
 
-        return fits
+    def _tagged(self, found: list[Found]) -> list[Found]:
+        if not self._asks_for_tags:
+            return found
+        tags = self._tx.sessions.tags({one.session_id for one in found})
+        return [one._replace(tags=tuple(tags.get(one.session_id, ()))) for one in found]
 
-    def _ranked(self, found: list[Found], terms: list[Weighed]) -> list[Hit]:
+    def _hits(self, found: list[Found], terms: list[Weighed]) -> list[Hit]:
         first, last = self._wish.offset, self._wish.offset + self._wish.limit
-        if self._wish.sort is not Sort.RANK:
-            return [self._hit(one, 0.0, terms) for one in found[first:last]]
-        scored = [(self._score(one, terms), one) for one in found]
-        scored.sort(key=lambda one: (-one[0], -one[1].id))
-        return [self._hit(one, points, terms) for points, one in scored[first:last]]
+        if self._wish.sort is Sort.RANK:
+            scored = self._ranked(found[: self._compared], terms) + [(one, 0.0) for one in found[self._compared :]]
+        else:
+            found.sort(key=lambda one: (one.timestamp, one.id), reverse=self._wish.sort is Sort.NEW)
+            scored = [(one, 0.0) for one in found]
+        return [self._hit(one, points, terms) for one, points in scored[first:last]]
+
+    def _ranked(self, found: list[Found], terms: list[Weighed]) -> list[tuple[Found, float]]:
+        scored = [(one, self._score(one, terms)) for one in found]
+        scored.sort(key=lambda one: (one[0].kind != Kind.INTERACTIVE, -one[1], -one[0].id))
+        return scored
 
     def _score(self, found: Found, terms: list[Weighed]) -> float:
-        folded = fold(text_of(found, in_tools=self._in_tools))
+        if self._time_left() <= 0:
+            return 0.0
+        folded = fold(text_of(found, in_tools=self._in_tools)[:_WEIGHED_CHARACTERS])
         return score(found, folded, fold(found.title or ""), terms, self._now)
 
     def _hit(self, found: Found, points: float, terms: list[Weighed]) -> Hit:
@@ -220,6 +259,17 @@ def _stretches(state: IndexState, newest_first: bool, is_damaged: bool) -> list[
     waiting = Stretch(state.indexed_to, state.last_id + 1, is_indexed=False, newest_first=newest_first)
     indexed = Stretch(0, state.indexed_to + 1, is_indexed=not is_damaged, newest_first=newest_first)
     return [waiting, indexed] if newest_first else [indexed, waiting]
+
+
+def _has_tags(node: Node | None) -> bool:
+    match node:
+        case And(nodes) | Or(nodes):
+            return any(map(_has_tags, nodes))
+        case Not(inner):
+            return _has_tags(inner)
+        case Only(Field.TAG):
+            return True
+    return False
 
 
 def _tokens(term: Term) -> list[str]:

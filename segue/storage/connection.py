@@ -11,6 +11,7 @@ import apsw
 from segue.storage.sql import Executor, Parameters, Row
 
 BUSY_TIMEOUT_MS = 1000
+READING, WRITING = "BEGIN", "BEGIN IMMEDIATE"
 _PAGES_AT_A_TIME = 256
 
 _NOTHING: Parameters = {}
@@ -66,7 +67,8 @@ class SqliteConnection(Executor):
         self.handle.execute(begin)
         try:
             yield
-            self.handle.execute("COMMIT")
+            if begin != READING or self.handle.in_transaction:  # a damaged search index can end a snapshot
+                self.handle.execute("COMMIT")
         except BaseException:
             if self.handle.in_transaction:
                 with suppress(apsw.Error):  # the first error is the one to hear about

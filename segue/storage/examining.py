@@ -56,7 +56,7 @@ def complaints(connection: SqliteConnection) -> list[Complaint]:
     lines: list[str] = []
     try:
         roots = {int(root): str(name) for name, root in connection.rows(_INDEX_ROOTS)}
-        lines += (str(row[0]) for row in connection.stream(f"PRAGMA integrity_check({_MOST_COMPLAINTS})"))
+        lines += _checked(connection)
     except apsw.CorruptError as error:
         return [Complaint(Damage.PAGE, "", line) for line in [*lines, str(error)]]
     split = [line for text in lines for line in _split(text) if line != "ok" and SEARCH_INDEX not in line]
@@ -71,6 +71,14 @@ def counts(connection: SqliteConnection) -> Counts:
 def gaps(connection: SqliteConnection) -> list[Gap]:
     """What a change of the schema that was cut off, or somebody's hands, left undone."""
     return [*_missing_columns(connection), *_wrong_indexes(connection), *_wrong_version(connection)]
+
+
+def _checked(connection: SqliteConnection) -> Iterator[str]:
+    try:
+        rows = connection.rows(f"PRAGMA integrity_check({_MOST_COMPLAINTS})")
+    except (apsw.NoMemError, apsw.SQLError):  # a search index can say such nonsense that nothing can be asked of it
+        rows = [row for table in TABLES for row in connection.rows(f"PRAGMA integrity_check({table.name})")]
+    return (str(row[0]) for row in rows)
 
 
 _INDEX_ROOTS = "SELECT name, rootpage FROM sqlite_schema WHERE type = 'index'"

@@ -17,7 +17,7 @@ class Indexing:
         self,
         state: Callable[[], IndexState],
         index_more: Callable[[int, float], IndexState],
-        begin_again: Callable[[], None],
+        begin_again: Callable[[float], None],
         patience: float,
     ) -> None:
         self._state = state
@@ -41,7 +41,7 @@ class Indexing:
 
     def catch_up(self, advance: Callable[[int], object], *, anew: bool) -> None:
         if anew:
-            self._begin_again()
+            self._begin_again(self._patience)
         before = 0
         while True:
             state = self._next(self._patience)
@@ -54,5 +54,5 @@ class Indexing:
         try:
             return self._index_more(_LARGE_BATCH, patience)
         except IndexDamaged:
-            self._begin_again()
+            self._begin_again(patience)
             return self._index_more(_LARGE_BATCH, patience)

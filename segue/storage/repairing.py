@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from segue.core.errors import StoreBusy
-from segue.storage.connection import SqliteConnection
+from segue.storage.connection import WRITING, SqliteConnection
 from segue.storage.examining import Gap
 from segue.storage.faults import our_errors
 from segue.storage.ownership import APPLICATION_ID
@@ -22,7 +22,7 @@ def complete_schema(path: Path, missing: Collection[Gap]) -> None:
     with our_errors(path):
         connection = SqliteConnection(path, writes=True)
         try:
-            with connection.transaction("BEGIN IMMEDIATE"):
+            with connection.transaction(WRITING):
                 for gap in missing:
                     if gap.wrong_index:
                         connection.run(f"DROP INDEX IF EXISTS {gap.wrong_index}")
@@ -43,7 +43,7 @@ def rebuild_indexes(path: Path, names: Collection[str]) -> None:
     with our_errors(path):
         connection = SqliteConnection(path, writes=True)
         try:
-            with connection.transaction("BEGIN IMMEDIATE"):
+            with connection.transaction(WRITING):
                 for name in names:
                     connection.run(f'REINDEX "{name}"')
         finally:

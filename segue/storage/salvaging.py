@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import apsw
 
-from segue.storage.connection import SqliteConnection
+from segue.storage.connection import WRITING, SqliteConnection
 from segue.storage.schema import TABLES, Table, declare
 from segue.storage.search_index import create_index
 from segue.storage.sql import Row
@@ -36,7 +36,7 @@ def salvage(source: SqliteConnection, target: Path, advance: Callable[[int], obj
     try:
         new.handle.pragma("foreign_keys", False)
         new.handle.pragma("application_id", source.handle.pragma("application_id"))
-        with new.transaction("BEGIN"):
+        with new.transaction(WRITING):
             declare(new)
             create_index(new)  # filled anew from the messages
             outcomes = [_copy(source, new, table, advance) for table in TABLES]

@@ -7,7 +7,7 @@ what is missing. Steps that change data or indexes are numbered migrations, each
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 class Column(NamedTuple):
@@ -210,7 +210,15 @@ INDEXES = (
 
 Migration = Callable[[Definer], None]
 
-MIGRATIONS: dict[int, Migration] = {}
+
+def _index_anew(database: Definer) -> None:
+    """The search index has marks now: it is filled again, behind the messages that are written."""
+    database.run("DROP TABLE IF EXISTS messages_fts")
+    database.run("DELETE FROM search_words")
+    database.run("DELETE FROM state_meta WHERE key = 'search:indexed_to'")
+
+
+MIGRATIONS: dict[int, Migration] = {3: _index_anew}
 """Steps that cannot be said as a declaration, by the version they lead to."""
 
 

@@ -4,21 +4,46 @@ An engine's own search says how its index proposes messages; their text is read 
 """
 
 from abc import abstractmethod
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
-from segue.core.matching import Found, calls_of
+from segue.core.matching import Found, searched
 from segue.core.query import Node, Term
 from segue.core.scope import Scope
-from segue.ports.store import Chunk, IndexState, Narrowing, Search, Stretch
+from segue.ports.store import Chunk, IndexState, Narrowing, Search, Stretch, Waiting
 from segue.storage.search_query import Rendered, Spelling, render
 from segue.storage.sql import ALL, LAST_CHARACTER, Condition, Executor, batches, visible
 
 _REMAKING = "search:remaking"
 _INDEXED_TO = "search:indexed_to"
 _MOST_WORDS = 200
-_LONGEST_OUTPUT = 1_000_000  # characters of a tool's output
+_FEW_SESSIONS = 500
+_MOST_CHARACTERS = 300_000
+"""Of a batch: what is taken in at once must not take long, for others wait."""
 
 _COLUMNS = """m.id, m.session_id, m.seq, m.role, m.timestamp, m.content, m.tool_calls, m.tool_name,
     s.source, s.model, s.started_at, s.title, s.kind"""
+_EVERYTHING = Stretch(0, ALL, is_indexed=True)
+
+
+class Bounds(NamedTuple):
+    """Where the index has to look."""
+
+    in_tools: bool
+    sessions: tuple[str, ...] | None = None
+    """Only in these, when there are few."""
+    roles: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+
+
+class Entry(NamedTuple):
+    """A message as the index takes it in."""
+
+    id: int
+    session_id: str
+    role: str
+    kind: str
+    text: str
 
 
 class SqlSearch(Search):
@@ -27,18 +52,28 @@ class SqlSearch(Search):
     def __init__(self, executor: Executor, scope: Scope) -> None:
         self._db = executor
         self._scope = scope
+        self._rendered: dict[str, Rendered] = {}
+        self._words: dict[str, list[str] | None] = {}
+        self._few: dict[Narrowing, tuple[str, ...] | None] = {}
 
     def chunk(self, tree: Node | None, stretch: Stretch, size: int, narrowing: Narrowing, *, in_tools: bool) -> Chunk:
         rendered = Rendered(None, is_exact=tree is None)
         if tree is not None and stretch.is_indexed:
-            rendered = render(tree, self._words_with, self.spelling)
-        ids = self._ids(rendered.expression, stretch, size, in_tools)
+            rendered = self._render(tree)
+        sessions = self._few_sessions(narrowing)
+        bounds = Bounds(in_tools, sessions, narrowing.roles, narrowing.kinds)
+        ids = [] if sessions == () else self._ids(rendered.expression, stretch, size, bounds)
         found = self._found(ids, narrowing, stretch.newest_first)
         return Chunk(found, rendered.is_exact, ids[-1] if len(ids) == size else None)
 
     def frequency(self, term: Term, *, in_tools: bool, most: int) -> int:
-        rendered = render(term, self._words_with, self.spelling)
-        return len(self._ids(rendered.expression, Stretch(0, ALL, is_indexed=True), most, in_tools))
+        sessions = self._few_sessions(Narrowing())
+        if sessions == ():
+            return 0
+        ids = self._ids(self._render(term).expression, _EVERYTHING, most, Bounds(in_tools, sessions))
+        if self._scope.sees_all or sessions is not None:
+            return len(ids)
+        return sum(self._count_visible(batch) for batch in batches(ids))
 
     def state(self) -> IndexState:
         last = int(self._db.rows("SELECT COALESCE(MAX(id), 0) FROM messages", {})[0][0])
@@ -46,16 +81,22 @@ class SqlSearch(Search):
         indexed_to = min(self._indexed_to(last, is_remaking=is_remaking), last)
         return IndexState(indexed_to, last, self._knows(indexed_to), is_remaking)
 
-    def index_more(self, most: int) -> int:
-        sql = """
-            SELECT id, role, content, tool_calls FROM messages WHERE id > :after ORDER BY id LIMIT :most"""
-        rows = self._db.rows(sql, {"after": self._taken_in(), "most": most})
-        if len(rows) < most:
+    def waiting(self, most: int) -> Waiting:
+        after = self._taken_in()
+        entries = list(self._entries(after, most))
+        prepared = self._prepared(entries)
+        is_last = not entries or not self._db.rows(
+            "SELECT 1 FROM messages WHERE id > :id LIMIT 1", {"id": entries[-1].id}
+        )
+        return Waiting(after, entries[-1].id if entries else after, is_last, prepared)
+
+    def take_in(self, waiting: Waiting) -> None:
+        if self._taken_in() != waiting.after:
+            return  # somebody else was faster
+        self._index(waiting.prepared)
+        self._note(_INDEXED_TO, str(waiting.upto))
+        if waiting.is_last:
             self._db.run("DELETE FROM state_meta WHERE key = :key", {"key": _REMAKING})
-        if rows:
-            self._index([(message_id, *texts(*said)) for message_id, *said in rows])
-            self._note(_INDEXED_TO, str(rows[-1][0]))
-        return len(rows)
 
     def begin_again(self) -> None:
         self._empty()
@@ -63,7 +104,7 @@ class SqlSearch(Search):
         self._note(_REMAKING, "1")
 
     @abstractmethod
-    def _ids(self, expression: str | None, stretch: Stretch, size: int, in_tools: bool) -> list[int]:
+    def _ids(self, expression: str | None, stretch: Stretch, size: int, bounds: Bounds) -> list[int]:
         """The first messages of a stretch that an expression proposes; without one, simply the first."""
 
     @abstractmethod
@@ -75,18 +116,59 @@ class SqlSearch(Search):
         """Whether the index is there and finds the last message that it took in."""
 
     @abstractmethod
-    def _index(self, messages: list[tuple[int, str, str]]) -> None:
-        """Take messages into the index: each an id, what was said, and what a tool answered."""
+    def _prepared(self, entries: list[Entry]) -> object:
+        """What takes time before messages can be taken in, and needs no lock."""
+
+    @abstractmethod
+    def _index(self, prepared: object) -> None:
+        """Take prepared messages into the index."""
 
     @abstractmethod
     def _empty(self) -> None:
         """Leave nothing in the index."""
+
+    def _render(self, node: Node) -> Rendered:
+        key = repr(node)  # equal tuples of different kinds are different nodes
+        if key not in self._rendered:
+            self._rendered[key] = render(node, self._words_with, self.spelling)
+        return self._rendered[key]
+
+    def _entries(self, after: int, most: int) -> Iterator[Entry]:
+        """The next messages, as many as are taken in at once."""
+        sql = """
+            SELECT m.id, m.session_id, m.role, COALESCE(s.kind, ''), m.content, m.tool_calls
+            FROM messages m LEFT JOIN sessions s ON s.id = m.session_id WHERE m.id > :after ORDER BY m.id LIMIT :most"""
+        characters = 0
+        for message_id, session_id, role, kind, content, calls in self._db.stream(sql, {"after": after, "most": most}):
+            text = searched(role, content, calls)
+            yield Entry(message_id, session_id, role, kind, text)
+            characters += len(text)
+            if characters > _MOST_CHARACTERS:
+                return
 
     def _ids_in_order(self, where: Condition, stretch: Stretch, size: int, source: str, name: str) -> list[int]:
         where.add(f"{name} > :above AND {name} < :below", above=stretch.above, below=stretch.below)
         order = "DESC" if stretch.newest_first else "ASC"
         sql = f"SELECT {name} FROM {source} WHERE {where.sql} ORDER BY {name} {order} LIMIT :size"
         return [row[0] for row in self._db.rows(sql, where.parameters | {"size": size})]
+
+    def _few_sessions(self, narrowing: Narrowing) -> tuple[str, ...] | None:
+        """The only sessions that may have an answer, when they are few enough to be named."""
+        asked = narrowing._replace(roles=(), exclude_sessions=())
+        if asked not in self._few:
+            where = _of_sessions(self._scope, asked)
+            sql = f"SELECT s.id FROM sessions s WHERE {where.sql} LIMIT {_FEW_SESSIONS + 1}"
+            is_bounded = not self._scope.sees_all or asked._replace(kinds=()) != Narrowing()
+            rows = self._db.rows(sql, where.parameters) if is_bounded else []
+            is_few = is_bounded and len(rows) <= _FEW_SESSIONS
+            self._few[asked] = tuple(row[0] for row in rows) if is_few else None
+        return self._few[asked]
+
+    def _count_visible(self, ids: Collection[int]) -> int:
+        where = visible(self._scope, "s")
+        where.add_membership("m.id", ids)
+        sql = f"SELECT count(*) FROM messages m JOIN sessions s ON s.id = m.session_id WHERE {where.sql}"
+        return int(self._db.rows(sql, where.parameters)[0][0])
 
     def _found(self, ids: list[int], narrowing: Narrowing, newest_first: bool) -> list[Found]:
         found: list[Found] = []
@@ -100,10 +182,18 @@ class SqlSearch(Search):
         return found
 
     def _words_with(self, part: str) -> list[str] | None:
+        if part not in self._words:
+            self._words[part] = self._all_words_with(part)
+        return self._words[part]
+
+    def _all_words_with(self, part: str) -> list[str] | None:
         like = part.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
         sql = "SELECT word FROM search_words WHERE word LIKE :like ESCAPE '\\' LIMIT :most"
         rows = self._db.rows(sql, {"like": f"%{like}%", "most": _MOST_WORDS + 1})
         return None if len(rows) > _MOST_WORDS else [row[0] for row in rows]
+
+    def _taken_in(self) -> int:
+        return int(self._fact(_INDEXED_TO) or 0)
 
     def _fact(self, key: str) -> str | None:
         rows = self._db.rows("SELECT value FROM state_meta WHERE key = :key", {"key": key})
@@ -115,35 +205,35 @@ class SqlSearch(Search):
             ON CONFLICT (key) DO UPDATE SET value = excluded.value"""
         self._db.run(sql, {"key": key, "value": value})
 
-    def _taken_in(self) -> int:
-        return int(self._fact(_INDEXED_TO) or 0)
-
-
-def texts(role: str, content: str | None, calls: str | None) -> tuple[str, str]:
-    """What of a message is always searched, and what only when tools are asked for."""
-    if role == "tool":
-        return "", (content or "")[:_LONGEST_OUTPUT]
-    return ("", "") if role == "system" else (f"{content or ''}\n{calls_of(calls)}" if calls else content or "", "")
-
 
 def _narrowed(scope: Scope, narrowing: Narrowing) -> Condition:
-    where = visible(scope, "s")
+    where = _of_sessions(scope, narrowing._replace(since=None, until=None))
     where.add("m.state <> 'undone'")
-    if narrowing.sources:
-        where.add_membership("s.source", narrowing.sources)
-    if narrowing.exclude_sources:
-        where.add_membership("s.source", narrowing.exclude_sources, negated=True)
     if narrowing.roles:
         where.add_membership("m.role", narrowing.roles)
     if narrowing.since is not None:
         where.add("m.timestamp >= :since", since=narrowing.since)
     if narrowing.until is not None:
         where.add("m.timestamp < :until", until=narrowing.until)
-    if narrowing.session_prefix:
-        prefix = narrowing.session_prefix
-        where.add("m.session_id >= :prefix AND m.session_id < :end", prefix=prefix, end=prefix + LAST_CHARACTER)
     if narrowing.exclude_sessions:
         where.add_membership("m.session_id", narrowing.exclude_sessions, negated=True)
+    return where
+
+
+def _of_sessions(scope: Scope, narrowing: Narrowing) -> Condition:
+    """The sessions in which a message may be that is meant."""
+    where = visible(scope, "s")
+    if narrowing.sources:
+        where.add_membership("s.source", narrowing.sources)
+    if narrowing.exclude_sources:
+        where.add_membership("s.source", narrowing.exclude_sources, negated=True)
+    if narrowing.kinds:
+        where.add_membership("s.kind", narrowing.kinds)
+    if narrowing.since is not None:
+        where.add("s.last_active_at >= :since", since=narrowing.since)
+    if narrowing.session_prefix:
+        prefix = narrowing.session_prefix
+        where.add("s.id >= :prefix AND s.id < :end", prefix=prefix, end=prefix + LAST_CHARACTER)
     if narrowing.tag is not None:
         tagged = "EXISTS (SELECT 1 FROM session_tags t WHERE t.session_id = s.id AND t.tag = :tag)"
         where.add(tagged, tag=narrowing.tag)

@@ -11,7 +11,7 @@ from segue.storage.sql import Executor
 TABLE = "messages_fts"
 CREATE = (
     f"CREATE VIRTUAL TABLE IF NOT EXISTS {TABLE} USING fts5("
-    "content, tools, content='', contentless_delete=1, tokenize='ascii')"
+    "content, tools, marks, content='', contentless_delete=1, tokenize='ascii')"
 )
 # Merging happens in small explicit steps, so that no single batch has to merge much.
 SETTINGS = ("automerge', 0", "crisismerge', 64")
@@ -22,7 +22,7 @@ def index_errors() -> Iterator[None]:
     """Whatever the index complains of, the messages are not concerned."""
     try:
         yield
-    except (apsw.CorruptError, apsw.SQLError) as error:
+    except (apsw.CorruptError, apsw.SQLError, apsw.NoMemError, apsw.TooBigError) as error:
         raise IndexDamaged from error
 
 

@@ -9,12 +9,10 @@ from typing import NamedTuple
 
 from segue.core.matching import Needle, needle_of
 from segue.core.query import And, Node, Not, Only, Or, Part
-from segue.core.tokens import Tokens, is_dense, tokens_of
+from segue.core.tokens import LONGEST, Tokens, is_dense, is_letter, tokens_of
 
 WordsWith = Callable[[str], list[str] | None]
 """Every word that has a part, or None when there are too many."""
-
-_NOTHING = "\ue000"  # a token that no text has
 
 
 class Rendered(NamedTuple):
@@ -101,14 +99,19 @@ class _Renderer:
         if not tokens:
             return _ANYTHING
         pairs = [token for token in tokens if len(token) == 2 and is_dense(token[0])]
-        if certain := pairs or tokens[1:-1]:
+        if certain := pairs or [token for token in tokens[1:-1] if len(token) < LONGEST]:
             return Rendered(self._joined(self._as.all_of, certain), is_exact=False)
-        if len(tokens) == 2 or is_dense(tokens[0][0]):
+        if len(tokens[-1]) == LONGEST:
+            return _ANYTHING  # a piece of a longer word, which may have been cut elsewhere
+        if len(tokens) > 1 or not is_letter(tokens[0][0]):
             return Rendered(self._as.tokens(Tokens((tokens[-1],), True)), is_exact=False)
-        words = self._words_with(tokens[0])
+        return self._part_of_word(tokens[0])
+
+    def _part_of_word(self, part: str) -> Rendered:
+        words = self._words_with(part) if len(part) > 1 else None
         if words is None:
             return _ANYTHING
-        return Rendered(self._joined(self._as.any_of, words or [_NOTHING]), is_exact=False)
+        return Rendered(self._joined(self._as.any_of, [part, *words]), is_exact=False)
 
     def _joined(self, operator: str, words: Sequence[str]) -> str:
         return f"({operator.join(self._as.tokens(Tokens((word,), is_open=False)) for word in words)})"

@@ -26,7 +26,7 @@ from segue.core.messages import Draft
 from segue.core.scope import OWNER_AT_CONSOLE, Scope
 from segue.ports.store import Search
 from segue.storage import guards
-from segue.storage.connection import SqliteConnection, sqlite_version
+from segue.storage.connection import READING, WRITING, SqliteConnection, sqlite_version
 from segue.storage.faults import our_errors, translated
 from segue.storage.ownership import APPLICATION_ID, check_age, is_ours
 from segue.storage.patience import patiently
@@ -77,7 +77,7 @@ class SqliteEngine:
         if not self._writing.acquire(timeout=max(patience, 0)):
             raise StoreBusy(f"Another thread has been writing to {self.path} for too long.")
         try:
-            with self._our_errors(), writer.transaction("BEGIN IMMEDIATE"):
+            with self._our_errors(), writer.transaction(WRITING):
                 yield writer
             self._count_write(writer)
         finally:
@@ -92,7 +92,7 @@ class SqliteEngine:
                 reader = self._readers.pop() if self._readers else None
             reader = reader or SqliteConnection(self.path, writes=False, is_immutable=self._is_immutable)
             try:
-                with reader.transaction("BEGIN"):
+                with reader.transaction(READING):
                     yield reader
             finally:
                 self._give_back(reader)
@@ -157,7 +157,7 @@ class SqliteEngine:
 
     def _rewrite(self, _seconds_left: float) -> None:
         with self.alone() as connection:
-            with suppress(IndexDamaged), connection.transaction("BEGIN IMMEDIATE"):
+            with suppress(IndexDamaged), connection.transaction(WRITING):
                 forget_deleted(connection)
             connection.run("VACUUM")
 
@@ -292,14 +292,14 @@ class SqliteEngine:
 
     def _migrate(self, connection: SqliteConnection) -> None:
         while (version := self._version(connection)) < SCHEMA_VERSION:
-            with connection.transaction("BEGIN IMMEDIATE"):
+            with connection.transaction(WRITING):
                 if self._version(connection) != version:
                     continue  # another process was faster
                 declare(connection)
-                create_index(connection)
                 step = version + 1 if version else SCHEMA_VERSION  # a new file has nothing to be changed
                 if version:
                     MIGRATIONS.get(step, _declared_only)(connection)
+                create_index(connection)
                 connection.run("DELETE FROM schema_version")
                 connection.run("INSERT INTO schema_version (version) VALUES (:version)", {"version": step})
                 connection.run(f"PRAGMA application_id={APPLICATION_ID}")

@@ -105,21 +105,22 @@ class SqlStore:
 
     def _index_more(self, most: int, patience: float) -> IndexState:
         """The next batch of messages into the index; as a transaction of its own, so that it can fail alone."""
+        waiting = self.read(OWNER_AT_CONSOLE, lambda tx: tx.search.waiting(most))
 
         def attempt(seconds_left: float) -> IndexState:
             with self._engine.writing(seconds_left, OWNER_AT_CONSOLE) as executor:
                 search = self._engine.search(executor, OWNER_AT_CONSOLE)
-                search.index_more(most)
+                search.take_in(waiting)
                 return search.state()
 
         return patiently(attempt, patience)
 
-    def _begin_again(self) -> None:
+    def _begin_again(self, patience: float) -> None:
         def attempt(seconds_left: float) -> None:
             with self._engine.writing(seconds_left, OWNER_AT_CONSOLE) as executor:
                 self._engine.search(executor, OWNER_AT_CONSOLE).begin_again()
 
-        patiently(attempt, self._patience)
+        patiently(attempt, patience)
 
     def index_all(self, advance: Callable[[int], object] = bool, *, anew: bool = False) -> None:
         """Take every message into the index that is not in it; or all of them, from the first one on."""

@@ -121,11 +121,11 @@ NO_READS = {
     "Lanes": "insert change delete add_reset",
     "Trash": "put remove",
     "Meta": "set remove",
-    "Search": "index_more begin_again",
+    "Search": "waiting take_in begin_again",  # all messages, for the index and nobody else
 }
 TELL_NOTHING = {
     "Sessions": "holder_of titles_of",  # a principal's titles, in whatever room, so that each is theirs once
-    "Search": "frequency state is_whole",  # numbers that order what may be seen
+    "Search": "frequency state is_whole",  # numbers; that they tell nothing is asked of whole answers elsewhere
 }
 
 

@@ -12,10 +12,10 @@ from segue.core.messages import draft
 from segue.core.query import Query, parse
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.scope import Audience, Principal, Scope
-from segue.core.sessions import Session
+from segue.core.sessions import Kind, Session
 from segue.ports.store import Narrowing, Transaction
 from segue.sessions.recording import append_message
-from segue.sessions.searching import REBUILDING, Answer, Sort, Wish, search
+from segue.sessions.searching import CUT, INCOMPLETE, REBUILDING, Answer, Sort, Wish, search
 from segue.sessions.starting import create_session
 from segue.storage.store import SqlStore
 
@@ -92,24 +92,26 @@ def test_what_people_type_finds_what_it_says_and_nothing_else(
     assert not set(found) & set(MISLEADING)
 
 
-WORDS = st.sampled_from(["alpha", "beta", "gamma", "alp", "naïve", "C#", "天气", "天", "today天", "x-y", "don't", "é"])
+HEX = "0123456789abcdef" * 10
+ODD = ["ab", "42", "🚀", HEX, "कल मिलेंगे।"]
+PLAIN = ["alpha", "beta", "gamma", "alp", "naïve", "C#", "天气", "天", "today天", "x-y", "don't", "é"]
+WORDS = st.sampled_from(PLAIN + ODD)
 TEXTS = st.lists(st.lists(WORDS, max_size=6).map(" ".join) | st.text(max_size=30), min_size=1, max_size=12)
-TREES = st.lists(
-    st.sampled_from(
-        ["alpha", "beta", "NOT gamma", "OR", '"alpha beta"', "alp*", "~lph", "天", "天气", "C#", "(", ")", "é"]
-    ),
-    min_size=1,
-    max_size=6,
-).map(" ".join)
+PIECES = [
+    "alpha", "beta", "NOT gamma", "OR", '"alpha beta"', "alp*", "~lph", "天", "天气", "C#", "(", ")", "é", "~ab", "~42",
+    '~"🚀"', "~🚀", f"~{HEX[30:105]}", "tag:x", "tag:y", "NOT tag:x", "role:user", "source:cli", "मिलेंगे",
+]  # fmt: skip
+TREES = st.lists(st.sampled_from(PIECES), min_size=1, max_size=6).map(" ".join)
 
 
-@given(texts=TEXTS, query=TREES, taken=st.booleans())
+@given(texts=TEXTS, query=TREES, taken=st.booleans(), tags=st.sets(st.sampled_from("xyz")))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=120)
 def test_answers_are_what_a_look_at_every_message_finds(
-    store: SqlStore, texts: list[str], query: str, taken: bool
+    store: SqlStore, texts: list[str], query: str, taken: bool, tags: set[str]
 ) -> None:
-    name = f"s{abs(hash((tuple(texts), query, taken)))}"
+    name = f"s{abs(hash((tuple(texts), query, taken, tuple(tags))))}"
     store.write(OWNER, add, name, texts)
+    store.write(OWNER, lambda tx: tx.sessions.tag(name, tags))
     if taken:
         store.index_all()
     narrowing = Narrowing(session_prefix=name)
@@ -117,7 +119,7 @@ def test_answers_are_what_a_look_at_every_message_finds(
     everything = ask(store, "", narrowing=narrowing, sort=Sort.NEW)
     tree = parse(query).tree
     assert tree is not None
-    naive = [hit.found for hit in everything.hits if fits(parse(query), hit.found)]
+    naive = [one for hit in everything.hits if fits(parse(query), one := hit.found._replace(tags=tuple(tags)))]
     if not answer.notes:
         assert [hit.found.id for hit in answer.hits] == [found.id for found in naive]
     else:
@@ -130,7 +132,7 @@ def fits(query: Query, found: Found) -> bool:
     return bool(text) and matches(query.tree, found, Page(text), UTC)
 
 
-@given(text=st.text(max_size=60))
+@given(text=st.text(max_size=60) | st.text(st.characters(categories=["Cs"]), max_size=3).map("source:{} x".format))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
 def test_no_string_raises(store: SqlStore, text: str) -> None:
     store.write(OWNER, add, "s", ["some words"])
@@ -172,6 +174,115 @@ def test_nobody_finds_what_is_somebody_elses(store: SqlStore, settled: Callable[
     ]
     assert contents(ask(store, "bob", mine)) == []
     assert len(ask(store, "password").hits) == 3
+
+
+def test_what_others_say_changes_nothing_of_an_answer(store: SqlStore, settled: Callable[[], None]) -> None:
+    """Not a score, not a note, not the order: nobody can count what is somebody else's."""
+    bob = Scope(Principal("telegram:2"))
+    mine = ["hello old friend", "falcon one", "nonce falcon", "friend of a friend"]
+    store.write(OWNER, add, "bob", mine, principal="telegram:2")
+    settled()
+    questions = ["friend", "xyzzy friend", "nonce falcon", "falcon OR friend", "frien", "who is my friend", "NOT one"]
+    before = [ask(store, question, bob) for question in questions]
+    others = [f"xyzzy friend falcon {number}" for number in range(700)]
+    store.write(OWNER, add, "alice", others, principal="telegram:1")
+    settled()
+    assert [ask(store, question, bob) for question in questions] == before
+
+
+def test_few_messages_among_many_of_others_are_found_at_once(store: SqlStore) -> None:
+    store.write(OWNER, add, "bob", ["server one"], principal="telegram:2")
+    store.write(OWNER, add, "alice", [f"server {number}" for number in range(3000)], principal="telegram:1")
+    store.write(OWNER, lambda tx: tx.sessions.tag("bob", ["rare"]))
+    store.index_all()
+    for scope, query in [
+        (Scope(Principal("telegram:2")), "server"),
+        (OWNER, "server tag:rare"),
+        (OWNER, "server session:bob"),
+    ]:
+        chunks: list[str] = []
+
+        def counted(tx: Transaction, query: str = query, chunks: list[str] = chunks) -> Answer:
+            real = tx.search.chunk
+
+            def chunk(*args: object, **more: object) -> object:
+                chunks.append("")
+                return real(*args, **more)  # type: ignore[arg-type]
+
+            tx.search.chunk = chunk  # type: ignore[method-assign, assignment]
+            return search(tx, parse(query), Wish(), NOW, UTC, lambda: 5.0)
+
+        assert contents(store.read(scope, counted)) == ["server one"]
+        assert len(chunks) <= 6
+
+
+def test_a_search_by_filters_alone_finds_what_people_said(store: SqlStore, settled: Callable[[], None]) -> None:
+    store.write(OWNER, add, "s", ["the prompt"], role="system")
+    store.write(OWNER, add, "s", ["hello"])
+    store.write(OWNER, add, "s", ["21 degrees"], role="tool")
+    settled()
+    for query in ("", "source:cli", "after:2000-01-01"):
+        assert contents(ask(store, query)) == ["hello"]
+    assert contents(ask(store, "role:tool")) == ["21 degrees"]
+    assert contents(ask(store, "role:system")) == []
+
+
+def test_new_and_old_are_moments_not_numbers(store: SqlStore, settled: Callable[[], None]) -> None:
+    store.write(OWNER, add, "now", ["plan of today"])
+    store.write(OWNER, lambda tx: create_session(tx, Session("then", "cli", started_at=1.0)))
+    store.write(OWNER, lambda tx: append_message(tx, "then", draft("user", "plan of long ago", 1.0)))
+    settled()
+    assert contents(ask(store, "plan", sort=Sort.NEW)) == ["plan of today", "plan of long ago"]
+    assert contents(ask(store, "plan", sort=Sort.OLD)) == ["plan of long ago", "plan of today"]
+
+
+def test_pages_do_not_overlap(store: SqlStore, settled: Callable[[], None]) -> None:
+    store.write(OWNER, add, "s", [f"word number {number} " + "x " * (number % 7) for number in range(450)])
+    settled()
+    pages = [ask(store, "word", limit=100, offset=offset) for offset in range(0, 500, 100)]
+    found = [hit.found.id for page in pages for hit in page.hits]
+    assert len(found) == len(set(found)) == 450
+
+
+def test_people_come_before_what_runs_by_itself(store: SqlStore, settled: Callable[[], None]) -> None:
+    store.write(OWNER, add, "person", ["about tulips"])
+    store.write(OWNER, lambda tx: create_session(tx, Session("job", "cron", started_at=NOW, kind=Kind.AUTOMATION)))
+    store.write(OWNER, add, "job", [f"tulips tulips {number}" for number in range(420)])
+    settled()
+    answer = ask(store, "tulips", limit=20)
+    assert contents(answer)[0] == "about tulips"
+    assert "There are many more; the newest 200 were compared." in answer.notes
+
+
+def test_what_is_left_out_is_said(store: SqlStore) -> None:
+    store.write(OWNER, add, "s", [f"word {number}" for number in range(300)])
+    store.index_all()
+    wish = Wish(limit=5)
+    late = store.read(OWNER, search, parse("word"), wish, NOW, UTC, lambda: 0.0)
+    assert (late.hits, late.notes) == ([], [INCOMPLETE])
+    assert CUT in ask(store, "word " * 200).notes
+
+
+def test_more_outputs_than_can_be_counted(store: SqlStore, settled: Callable[[], None]) -> None:
+    store.write(OWNER, add, "s", [f"lisbon {number}" for number in range(250)], role="tool")
+    settled()
+    assert ask(store, "lisbon").notes == ["More than 200 more in the output of tools: add in:tools."]
+
+
+@pytest.mark.parametrize("colour", ["\x1b]8;;https://example.org/" + "a" * 300 + "\x1b\\", "\x9b31m"])
+def test_what_steers_a_terminal_hides_no_word(store: SqlStore, colour: str) -> None:
+    store.write(OWNER, add, "s", [f"{colour}lisbon in spring"])
+    store.index_all()
+    answer = ask(store, "lisbon")
+    assert (len(answer.hits), answer.notes) == (1, [])
+
+
+def test_a_batch_is_small_however_large_its_messages(store: SqlStore) -> None:
+    store.write(OWNER, add, "s", ["large " * 30_000 for _ in range(20)], role="tool")
+    waiting = store.read(OWNER, lambda tx: tx.search.waiting(512))
+    assert (waiting.after, waiting.upto, waiting.is_last) == (0, 2, False)
+    store.index_all()
+    assert len(ask(store, "large in:tools").hits) == 20
 
 
 def test_tool_output_is_found_only_when_asked_for(store: SqlStore, settled: Callable[[], None]) -> None:
