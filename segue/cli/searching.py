@@ -1,39 +1,104 @@
 """`segue sessions search`: what was said, by what it says."""
 
 import time
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
+from datetime import date
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import click
 
 from segue import app
 from segue.cli.options import AS_JSON
-from segue.cli.output import note, pages, show_json, style
+from segue.cli.output import cut, note, pages, show_json, style, terminal_columns
+from segue.core.messages import Message, called
 from segue.core.moments import ago
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.snippets import stretches
 from segue.core.text import one_line
-from segue.facade.searching import answer, as_row
+from segue.facade.searching import as_row, beginning_of, by_conversation, consult, message_after, message_before
 from segue.ports.store import Narrowing, Transaction
 from segue.sessions import finding
-from segue.sessions.searching import Hit, Sort, Wish
+from segue.sessions.searching import Answer, Hit, Sort, Wish
 
 _SPEAKERS = {"user": ("●", "yellow"), "assistant": ("◆", "green"), "tool": ("⚙", "cyan")}
+_INDENT = "  "
+_GAP = _INDENT + "⋮"
+
+Place = tuple[float, str, int]
+
+
+class Passage(NamedTuple):
+    """A hit, and what was said around it where that is wanted."""
+
+    hit: Hit
+    before: Message | None = None
+    after: Message | None = None
 
 
 class Conversation(NamedTuple):
-    """Hits that belong together."""
+    """Hits that belong together, the best first."""
 
     id: str
     name: str
-    hits: list[Hit]
+    passages: list[Passage]
 
 
-@click.command()
+class FreeWords(click.Command):
+    """A command whose words may look like options: only the options it has are options."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        known = {name: param for param in self.get_params(ctx) for name in param.opts if name.startswith("-")}
+        options: list[str] = []
+        words: list[str] = []
+        rest = iter(args)
+        for argument in rest:
+            if argument == "--":
+                words += rest
+            elif (option := known.get(argument)) is not None:
+                options.append(argument)
+                if not (isinstance(option, click.Option) and option.is_flag):
+                    value = next(rest, None)
+                    if value is None:
+                        return super().parse_args(ctx, [argument])  # which says what is missing
+                    options.append(value)
+            elif argument.partition("=")[0] in known and argument.startswith("--"):
+                options.append(argument)
+            else:
+                words.append(argument)
+        return super().parse_args(ctx, [*options, "--", *words])
+
+
+def _day(_ctx: click.Context, _param: click.Parameter, typed: str | None) -> date | None:
+    """A day that somebody typed."""
+    if typed is None:
+        return None
+    try:
+        day = date.fromisoformat(typed)
+    except ValueError:
+        day = None
+    if day is None or str(day) != typed:  # a week, or a day without hyphens
+        raise click.BadParameter(f"{typed!r} is no date; write it like 2025-03-05.")
+    return day
+
+
+@click.command(cls=FreeWords)
 @click.argument("words", nargs=-1, required=True, metavar="QUERY")
 @click.option("--source", multiple=True, help="Only this platform (may be repeated).")
-@click.option("--role", multiple=True, help="Only what was said by user, assistant or tool (may be repeated).")
+@click.option("--exclude-source", multiple=True, help="All platforms but this one (may be repeated).")
+@click.option(
+    "--role",
+    multiple=True,
+    type=click.Choice(list(_SPEAKERS)),
+    help="Only what was said by one of them (may be repeated); tool is the output of tools.",
+)
+@click.option(
+    "--after", callback=_day, metavar="DATE", help="Only what was said on a day or later, such as 2025-03-05."
+)
+@click.option("--before", callback=_day, metavar="DATE", help="Only what was said before a day.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="How many messages at most.")
+@click.option("--offset", default=0, type=click.IntRange(0), help="How many of the first messages to leave out.")
 @click.option(
     "--sort",
     type=click.Choice([sort.value for sort in Sort]),
@@ -41,9 +106,20 @@ class Conversation(NamedTuple):
     show_default=True,
     help="What comes first.",
 )
+@click.option("--context", "has_context", is_flag=True, help="Show the message before and after each, too.")
 @AS_JSON
 def search(
-    words: tuple[str, ...], source: tuple[str, ...], role: tuple[str, ...], limit: int, sort: str, as_json: bool
+    words: tuple[str, ...],
+    source: tuple[str, ...],
+    exclude_source: tuple[str, ...],
+    role: tuple[str, ...],
+    after: date | None,
+    before: date | None,
+    limit: int,
+    offset: int,
+    sort: str,
+    has_context: bool,
+    as_json: bool,
 ) -> None:
     """Find messages by what they say. Any QUERY will do; quotes are not needed.
 
@@ -52,31 +128,51 @@ def search(
     "third week"          a phrase (in single quotes for the shell)
     lisbon OR porto       either; NOT leaves out; (…) groups
     deplo*   ~onfig       the beginning of a word; any part of one
+    rm -rf   --foo        words, as they are no options of this command
+    -- --json             words even so
     source:telegram role:user title:trip tag:work after:2025-01-01 before:… session:… in:tools
     """
-    wish = Wish(limit, 0, Sort(sort), Narrowing(sources=source, roles=role))
+    narrowing = Narrowing(
+        sources=source,
+        exclude_sources=exclude_source,
+        roles=role,
+        since=None if after is None else beginning_of(after),
+        until=None if before is None else beginning_of(before),
+    )
+    wish = Wish(limit, offset, Sort(sort), narrowing)
+
+    found: list[dict[str, Any]] | list[Conversation]
     with app.open_for_reading() as store:
-        found = answer(store, OWNER_AT_CONSOLE, " ".join(words), wish)
+        look = partial(consult, store, OWNER_AT_CONSOLE, " ".join(words))
         if as_json:
-            show_json(store.read(OWNER_AT_CONSOLE, lambda tx: [as_row(tx, hit) for hit in found.hits]))
+            found, notes = look(lambda tx, ask: _rows(tx, ask(wish)))
+            show_json(found)
         else:
-            pages(_lines(store.read(OWNER_AT_CONSOLE, _grouped, found.hits), time.time()))
-    for sentence in found.notes:
+            found, notes = look(lambda tx, ask: _conversations(tx, ask(wish), has_context=has_context))
+            pages(_lines(found, time.time()))
+    for sentence in notes:
         note(sentence)
-    if not found.hits:
+    if not found:
         note("Nothing was found.")
 
 
-def _grouped(tx: Transaction, hits: Iterable[Hit]) -> list[Conversation]:
-    """Hits by conversation, in the order of the best of each."""
-    grouped: dict[str, Conversation] = {}
-    for hit in hits:
-        tip = finding.find_tip(tx, hit.found.session_id)
-        if tip not in grouped:
-            session = finding.get_session(tx, tip)
-            grouped[tip] = Conversation(tip, session.title or session.first_line or tip, [])
-        grouped[tip].hits.append(hit)
-    return list(grouped.values())
+def _rows(tx: Transaction, answer: Answer) -> tuple[list[dict[str, Any]], list[str]]:
+    return [as_row(tx, hit) for hit in answer.hits], answer.notes
+
+
+def _conversations(tx: Transaction, answer: Answer, *, has_context: bool) -> tuple[list[Conversation], list[str]]:
+    grouped = by_conversation(tx, answer.hits).items()
+    told = _passage if has_context else lambda _, hit: Passage(hit)
+    return [Conversation(tip, _name(tx, tip), [told(tx, hit) for hit in hits]) for tip, hits in grouped], answer.notes
+
+
+def _name(tx: Transaction, session_id: str) -> str:
+    session = finding.get_session(tx, session_id)
+    return session.title or session.first_line or session_id
+
+
+def _passage(tx: Transaction, hit: Hit) -> Passage:
+    return Passage(hit, message_before(tx, hit.found), message_after(tx, hit.found))
 
 
 def _lines(conversations: list[Conversation], now: float) -> Iterator[str]:
@@ -84,20 +180,55 @@ def _lines(conversations: list[Conversation], now: float) -> Iterator[str]:
         if number:
             yield ""
         yield f"{style(one_line(conversation.name), bold=True)}  {style(one_line(conversation.id), dim=True)}"
-        for hit in conversation.hits:
-            yield _line(hit, conversation.id, now)
+        yield from _told(conversation, now)
     if conversations:
-        best = conversations[0].hits[0].found
+        best = conversations[0].passages[0].hit.found
         yield ""
         yield style(one_line(f"segue sessions show {best.session_id} --around {best.seq}"), dim=True)
 
 
+def _told(conversation: Conversation, now: float) -> Iterator[str]:
+    """The hits, the best first; with what was said around them, in the order it was said and each message once."""
+    passages = conversation.passages
+    said = {_place(one.hit, one.hit.found.seq): _line(one.hit, conversation.id, now) for one in passages}
+    if all(one.before is one.after is None for one in passages):
+        yield from said.values()
+        return
+    neighbours: set[tuple[Place, Place]] = set()
+    for one in passages:
+        beside = {_place(one.hit, message.seq): message for message in (one.before, one.after) if message}
+        neighbours.update(pairwise(sorted([_place(one.hit, one.hit.found.seq), *beside])))
+        said = {place: _quiet_line(message) for place, message in beside.items()} | said
+    places = sorted(said)
+    for previous, place in zip([None, *places], places, strict=False):
+        if previous is not None and (previous, place) not in neighbours:
+            yield style(_GAP, dim=True)
+        yield said[place]
+
+
+def _place(hit: Hit, seq: int) -> Place:
+    """Where a message of the same session stands among all of the conversation."""
+    return hit.found.session_started, hit.found.session_id, seq
+
+
 def _line(hit: Hit, conversation: str, now: float) -> str:
-    sign, colour = _SPEAKERS.get(hit.found.role, ("■", "magenta"))
     where = f"#{hit.found.seq} · {ago(hit.found.timestamp, now)}"
     if hit.found.session_id != conversation:
         where += f" · in {hit.found.session_id}"
-    return f"{style(sign, fg=colour)} {_marked(hit.snippet)}  {style(one_line(where), dim=True)}"
+    return f"{_sign(hit.found.role)} {_marked(hit.snippet)}  {style(one_line(where), dim=True)}"
+
+
+def _quiet_line(message: Message) -> str:
+    """A message beside a hit: set in, and as much of it as fits into a line."""
+    calls = ", ".join(map(called, message.calls))
+    text = one_line(message.content or "") or one_line(f"→ {calls}" if calls else "(no words)")
+    room = terminal_columns() - len(_INDENT) - 2
+    return f"{_INDENT}{_sign(message.role)} {style(cut(text, room), dim=True)}"
+
+
+def _sign(role: str) -> str:
+    sign, colour = _SPEAKERS.get(role, ("■", "magenta"))
+    return style(sign, fg=colour)
 
 
 def _marked(snippet: str) -> str:

@@ -1,31 +1,65 @@
-"""Search as dictionaries, for programs."""
+"""Search for programs and people: within a time, on one snapshot, and in the days of whoever asks."""
 
+import os
 import time
-from datetime import datetime
-from typing import Any
+from collections.abc import Callable, Iterable
+from datetime import date, datetime, tzinfo
+from typing import Any, TypeVar
 
+from segue.config.zones import HOST, zone_of
+from segue.core.errors import Invalid
+from segue.core.matching import Found
+from segue.core.messages import Message, State
 from segue.core.query import parse
 from segue.core.scope import Scope
 from segue.core.text import cut
 from segue.ports.store import Store, Transaction
+from segue.sessions.finding import find_tip
 from segue.sessions.searching import Answer, Hit, Wish, search
 
 TIME = 0.25
 """Seconds after which the best so far is the answer."""
 _CONTEXT = 200
+_LOOKED_AT = 2  # messages beside a hit, at first
+
+T = TypeVar("T")
+Ask = Callable[[Wish], Answer]
 
 
 def answer(store: Store, scope: Scope, query: str, wish: Wish, seconds: float = TIME) -> Answer:
     """What a query asks for, within a time."""
-    deadline = time.monotonic() + seconds
-    zone = datetime.now().astimezone().tzinfo
-    assert zone is not None
-    return store.read(scope, search, parse(query), wish, time.time(), zone, lambda: deadline - time.monotonic())
+    return consult(store, scope, query, lambda _, ask: ask(wish), seconds)
+
+
+def consult(store: Store, scope: Scope, query: str, work: Callable[[Transaction, Ask], T], seconds: float = TIME) -> T:
+    """Let `work` ask a query, more than once if it likes, and read what belongs to the answers, all on one snapshot.
+
+    The time is for everything that it asks.
+    """
+    asked, zone = parse(query), zone_here()
+    now, deadline = time.time(), time.monotonic() + seconds
+
+    answers: list[Answer] = []
+
+    def read(tx: Transaction) -> T:
+        def ask(wish: Wish) -> Answer:
+            answers.append(search(tx, asked, wish, now, zone, lambda: deadline - time.monotonic()))
+            return answers[-1]
+
+        return work(tx, ask)
+
+    done = store.read(scope, read)
+    if any(one.is_damaged for one in answers):
+        store.begin_index_again()
+    return done
 
 
 def searching_rows(store: Store, scope: Scope, query: str, wish: Wish) -> list[dict[str, Any]]:
-    found = answer(store, scope, query, wish)
-    return store.read(scope, lambda tx: [as_row(tx, hit) for hit in found.hits])
+    """The answer as dictionaries."""
+    for name, number in (("limit", wish.limit), ("offset", wish.offset)):
+        if number < 0:
+            raise Invalid(f"The {name} of a search is 0 or more, not {number}.")
+    return consult(store, scope, query, lambda tx, ask: [as_row(tx, hit) for hit in ask(wish).hits])
 
 
 def as_row(tx: Transaction, hit: Hit) -> dict[str, Any]:
@@ -33,10 +67,57 @@ def as_row(tx: Transaction, hit: Hit) -> dict[str, Any]:
     row = hit.found._asdict()
     for name in ("content", "tool_calls", "kind", "tags"):
         del row[name]
-    around = tx.messages.of(hit.found.session_id, after=hit.found.seq - 2, limit=3)
     context = [
         {"role": message.role, "content": cut(message.content or "", _CONTEXT)}
-        for message in around
-        if abs(message.seq - hit.found.seq) == 1
+        for message in (message_before(tx, hit.found), message_after(tx, hit.found))
+        if message is not None
     ]
     return row | {"snippet": hit.snippet, "score": hit.score, "context": context}
+
+
+def by_conversation(tx: Transaction, hits: Iterable[Hit]) -> dict[str, list[Hit]]:
+    """Hits by the newest part of their conversation, in the order of the best of each."""
+    tips: dict[str, str] = {}
+    found: dict[str, list[Hit]] = {}
+    for hit in hits:
+        part = hit.found.session_id
+        if part not in tips:
+            tips[part] = find_tip(tx, part)
+        found.setdefault(tips[part], []).append(hit)
+    return found
+
+
+def message_before(tx: Transaction, found: Found) -> Message | None:
+    """The message before one that was found; what was undone is passed over."""
+    end, size = found.seq, _LOOKED_AT
+    while end > 0:
+        looked_at = tx.messages.of(found.session_id, every_state=True, after=end - size - 1, limit=size)
+        if said := [message for message in looked_at if message.seq < end and message.state != State.UNDONE]:
+            return said[-1]
+        end, size = end - size, size * 2
+    return None
+
+
+def message_after(tx: Transaction, found: Found) -> Message | None:
+    """The message after one that was found; what was undone is passed over."""
+    end, size = found.seq, _LOOKED_AT
+    while looked_at := tx.messages.of(found.session_id, every_state=True, after=end, limit=size):
+        if said := [message for message in looked_at if message.state != State.UNDONE]:
+            return said[0]
+        end, size = looked_at[-1].seq, size * 2
+    return None
+
+
+def names_in(given: str | Iterable[str] | None) -> tuple[str, ...]:
+    """Names as a program hands them over: one, several or none."""
+    return (given,) if isinstance(given, str) else tuple(given or ())
+
+
+def beginning_of(day: date) -> float:
+    """When a day begins here."""
+    return datetime.combine(day, datetime.min.time(), zone_here()).timestamp()
+
+
+def zone_here() -> tzinfo:
+    """The zone of this machine, which knows its clock changes."""
+    return zone_of(HOST, os.environ.get("TZ"))

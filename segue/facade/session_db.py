@@ -16,7 +16,7 @@ from segue.core.scope import OWNER, Principal, scope_for
 from segue.core.sessions import COMPRESSION, Kind, Session, as_row, kind_of
 from segue.core.text import storable
 from segue.core.usage import Billing, Usage
-from segue.facade.searching import searching_rows
+from segue.facade.searching import names_in, searching_rows
 from segue.ports.store import Filter, Narrowing, Transaction
 from segue.sessions import (
     discarding,
@@ -307,15 +307,15 @@ class SessionDB:
     def search_messages(
         self,
         query: str,
-        source_filter: Iterable[str] | None = None,
-        exclude_sources: Iterable[str] = (),
-        role_filter: Iterable[str] | None = None,
+        source_filter: str | Iterable[str] | None = None,
+        exclude_sources: str | Iterable[str] = (),
+        role_filter: str | Iterable[str] | None = None,
         limit: int = 20,
         offset: int = 0,
         sort: str = "rank",
     ) -> list[dict[str, Any]]:
         """Messages that a query asks for, the best first, each with a snippet and what was said around it."""
-        narrowing = Narrowing(tuple(source_filter or ()), tuple(exclude_sources), tuple(role_filter or ()))
+        narrowing = Narrowing(names_in(source_filter), names_in(exclude_sources), names_in(role_filter))
         wish = Wish(limit, offset, choice(Sort, sort, "a way to sort"), narrowing)
         return searching_rows(self._store, self._scope, query, wish)
 

@@ -325,3 +325,6 @@ class Store(Protocol):
         self, scope: Scope, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run `work` on one snapshot of the database, beside any writer."""
+
+    def begin_index_again(self) -> None:
+        """Let the search index be made anew, behind what is written from now on; not if it is held or cannot be."""

@@ -25,7 +25,7 @@ _COUNTED = 2000
 _LOOSE = 600
 _WEIGHED_CHARACTERS = 50_000
 
-REBUILDING = "The search index is being made anew, and searching is slower; `segue doctor --reindex` does it at once."
+REBUILDING = "The search index is damaged or being made anew, and searching is slow; `segue doctor --reindex` mends it."
 INCOMPLETE = "There was no time to look at everything; a more particular question finds more."
 CUT = "Only the beginning of the question was used: it was too long."
 

@@ -99,10 +99,10 @@ class _Renderer:
         if not tokens:
             return _ANYTHING
         pairs = [token for token in tokens if len(token) == 2 and is_dense(token[0])]
-        if certain := pairs or [token for token in tokens[1:-1] if len(token) < LONGEST]:
-            return Rendered(self._joined(self._as.all_of, certain), is_exact=False)
-        if len(tokens[-1]) == LONGEST:
+        if not pairs and any(len(token) == LONGEST for token in tokens):
             return _ANYTHING  # a piece of a longer word, which may have been cut elsewhere
+        if certain := pairs or tokens[1:-1]:
+            return Rendered(self._joined(self._as.all_of, certain), is_exact=False)
         if len(tokens) > 1 or not is_letter(tokens[0][0]):
             return Rendered(self._as.tokens(Tokens((tokens[-1],), True)), is_exact=False)
         return self._part_of_word(tokens[0])

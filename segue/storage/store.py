@@ -1,12 +1,13 @@
 """The store: a unit of work, run in a transaction, again if a race was lost, for as long as patience lasts."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Concatenate, ParamSpec, Protocol, Self, TypeVar
 
+from segue.core.errors import StoreError
 from segue.core.messages import Draft
 from segue.core.scope import OWNER_AT_CONSOLE, Scope
 from segue.ports.store import IndexState, Lanes, Search, Transaction
@@ -121,6 +122,11 @@ class SqlStore:
                 self._engine.search(executor, OWNER_AT_CONSOLE).begin_again()
 
         patiently(attempt, patience)
+
+    def begin_index_again(self) -> None:
+        """Let the search index be made anew, behind what is written from now on; not if it is held or cannot be."""
+        with suppress(StoreError):
+            self._begin_again(patience=0)
 
     def index_all(self, advance: Callable[[int], object] = bool, *, anew: bool = False) -> None:
         """Take every message into the index that is not in it; or all of them, from the first one on."""

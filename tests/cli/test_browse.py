@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,12 @@ from segue.cli.browsing.acts import file_name_for
 from segue.cli.browsing.browser import READ_ONLY, Browser
 from segue.cli.browsing.dialogs import Option
 from segue.cli.browsing.keys import KEYS
-from segue.cli.browsing.rows import View, stretches
+from segue.cli.browsing.rows import View, row_pieces
 from segue.core.errors import StoreBusy, StoreReadOnly
 from segue.core.messages import Draft
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.sessions import Session
+from segue.facade.searching import consult
 from segue.ports.store import Transaction
 from segue.sessions import discarding, marking, titling
 from segue.storage.sqlite import SqliteEngine
@@ -195,7 +197,8 @@ def test_typing_filters_and_esc_clears(store: SqlStore) -> None:
     drive(store, script)
 
 
-def test_the_filter_finds_what_was_said_and_shows_where(store: SqlStore) -> None:
+def test_the_filter_finds_what_was_said_and_shows_where(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("segue.cli.browsing.panes._TYPING", 1.0)  # also on a slow machine longer than between two keys
     add(store, "a", title="Harbour notes", last_active_at=NOW)
     add(store, "b", ["Good evening", "The tide turns at noon, by the harbour"], last_active_at=NOW - 1)
     add(store, "c", ["Nothing to see"], last_active_at=NOW - 2)
@@ -214,6 +217,55 @@ def test_the_filter_finds_what_was_said_and_shows_where(store: SqlStore) -> None
         await until_seen(pilot, "◆ The tide turns at noon, by the harbour")
         await pilot.press("ctrl+u", *"NOT")
         await until_seen(pilot, "Nothing to see")
+
+    drive(store, script)
+
+
+def test_a_space_behind_a_word_finds_no_less(store: SqlStore) -> None:
+    add(store, "a", ["Good evening", "We sail from the harbour"])
+    add(store, "b", ["Nothing to see"], last_active_at=NOW - 1)
+
+    async def script(pilot: Pilot[str]) -> None:
+        await pilot.press("slash", *"harbour", "space")
+        await until(pilot, lambda: listed(pilot) == ["a"])
+
+    drive(store, script)
+
+
+def test_however_often_it_was_said_elsewhere_each_conversation_is_found(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By what runs by itself, by what is archived, and by one conversation that speaks of nothing else."""
+    monkeypatch.setattr("segue.cli.browsing.contents.consult", partial(consult, seconds=PATIENCE))
+    add(store, "quiet", ["Good evening", "We sail from the harbour"], last_active_at=NOW)
+    add(store, "aside", ["Good evening", "From the harbour we sail"], archived=1)
+    add(store, "talkative", ["Hello", *["The harbour again"] * 250], last_active_at=NOW - 1)
+    add(store, "archived", ["Hello", *["The harbour, archived"] * 250], archived=1, last_active_at=NOW - 1)
+    add(store, "nightly", ["Hello", *["Harbour"] * 250], source="cron", kind="automation", last_active_at=NOW - 2)
+
+    async def script(pilot: Pilot[str]) -> None:
+        await pilot.press("slash", *"harbour")
+        await until(pilot, lambda: sorted(listed(pilot)) == ["quiet", "talkative"])
+        assert status(pilot) == "", "all of them were found, and they have it"
+        for expected in (["archived", "aside"], ["archived", "aside", "nightly", "quiet", "talkative"]):
+            await pilot.press("tab", "v")
+            await until(pilot, lambda expected=expected: sorted(listed(pilot)) == expected)  # type: ignore[misc]
+            await pilot.press("slash")
+
+    drive(store, script)
+
+
+def test_what_is_only_similar_is_said_to_be(store: SqlStore) -> None:
+    add(store, "a", ["Good evening", "We sail from the harbour"])
+    add(store, "b", ["Good evening", "The lighthouse is on"], last_active_at=NOW - 1)
+
+    async def script(pilot: Pilot[str]) -> None:
+        await pilot.press("slash", *"harbour", "space", *"lighthouse")
+        await until(pilot, lambda: sorted(listed(pilot)) == ["a", "b"])
+        await until(pilot, lambda: "these have some of the words" in status(pilot))
+        await pilot.press("ctrl+u", *"harbour")
+        await until(pilot, lambda: listed(pilot) == ["a"])
+        assert status(pilot) == ""
 
     drive(store, script)
 
@@ -355,9 +407,9 @@ def test_ten_thousand_sessions_are_filtered_and_only_the_screen_is_drawn(
     def counted(*args: Any) -> Any:
         nonlocal drawn
         drawn += 1
-        return stretches(*args)
+        return row_pieces(*args)
 
-    monkeypatch.setattr("segue.cli.browsing.table.stretches", counted)
+    monkeypatch.setattr("segue.cli.browsing.table.row_pieces", counted)
 
     async def script(pilot: Pilot[str]) -> None:
         assert "10,000 conversations" in screen(pilot)

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from segue.cli.browsing.cells import steady
+from segue.cli.browsing.contents import as_typed
 from segue.cli.browsing.keys import FILTER_KEYS, KEYS, fitting, key_at
 from segue.cli.browsing.preview import flowed, window
-from segue.cli.browsing.rows import heading, matches, query_of, row_of, stretches, widths
+from segue.cli.browsing.rows import heading, is_named, row_of, row_pieces, typed_words, widths
 from segue.core.sessions import Listed
 
 NOW = 1_741_170_000.0
@@ -42,11 +43,35 @@ def listed_row(**fields: Any) -> Listed:
         ("porto", False),
         ("lisbon porto", False),
         ("[red]", False),
+        ("naive", True),
+        ("NAÏVE", True),
     ],
 )
 def test_a_row_is_found_by_every_word_of_title_id_and_first_line(typed: str, is_found: bool) -> None:
-    row = row_of(listed_row(title="A week in Lisbon", first_line="Which week in May is best?"))
-    assert matches(row, query_of(typed)) is is_found
+    row = row_of(listed_row(title="A naïve week in Lisbon", first_line="Which week in May is best?"))
+    assert is_named(row, typed_words(typed)) is is_found
+
+
+@pytest.mark.parametrize("typed", ["Trip-ÄB", "trip-ab", "TRIP"])
+def test_a_row_is_found_by_an_id_with_capitals(typed: str) -> None:
+    assert is_named(row_of(listed_row(id="Trip-Äb3")), typed_words(typed))
+
+
+@pytest.mark.parametrize(
+    ("typed", "asked"),
+    [
+        ("lisb", "lisb*"),
+        ("lisbon ", "lisbon*"),
+        ("in lisbon \t ", "in lisbon*"),
+        ("source:cli ", "source:cli"),
+        ('"third week" ', '"third week"'),
+        ("lisb*", "lisb*"),
+        ("C#", "C#"),
+        ("天", "天*"),
+    ],
+)
+def test_the_last_word_may_be_unfinished(typed: str, asked: str) -> None:
+    assert as_typed(typed) == asked
 
 
 @given(text=st.text(max_size=60), width=st.integers(1, 200))
@@ -59,7 +84,7 @@ def test_a_row_is_exactly_as_wide_as_its_heading_whatever_it_says(text: str, wid
     columns = widths(width)
     for title, first_line in [(text, "Hello"), (None, text), ("Title", text)]:
         row = row_of(listed_row(title=title, first_line=first_line, source=text, message_count=10**12))
-        drawn = "".join(piece for piece, _ in stretches(row, columns, NOW))
+        drawn = "".join(piece for piece, _ in row_pieces(row, columns, NOW))
         assert cell_len(drawn) == cell_len("".join(piece for piece, _ in heading(columns)))
         assert not any(unicodedata.category(character) == "Cc" for character in drawn)
 

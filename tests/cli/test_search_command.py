@@ -3,11 +3,18 @@
 import json
 import subprocess
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
+from click.testing import CliRunner
 
 from segue import SessionDB
+from segue.cli.searching import search
+from segue.sessions.searching import Answer
+from segue.sessions.searching import search as search_messages
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -43,11 +50,175 @@ def test_it_answers_programs_and_says_when_there_is_nothing(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("told")
-@pytest.mark.parametrize("query", ["(", "--json", '"', "*", "NOT", "\x00", "a" * 5000, "~", "--"])
+@pytest.mark.parametrize(
+    "query", ["(", "--jso", '"', "*", "NOT", "-", "a" * 5000, "~", "-1", "---", "-hello", "--foo=1"]
+)
 def test_no_query_is_an_error(run: Run, query: str) -> None:
-    done = run("sessions", "search", "--", query.replace("\x00", ""))
-    assert done.returncode in (0, 2)
-    assert "Traceback" not in done.stderr
+    done = run("sessions", "search", query)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.endswith("Nothing was found.\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("rm", "-rf"), "rm -rf build"),
+        (("--foo",), "try --foo"),
+        (("--limit", "1", "-rf", "build"), "rm -rf build"),
+        (("rm", "-rf", "--json"), "rm -rf build"),
+        (("-zh",), "tar -zh"),
+        (("--", "--json"), "give it --json"),
+        (("--sort", "new", "--", "-h"), "df -h"),
+        (("git", "--", "--"), "git -- file"),
+    ],
+)
+def test_what_is_no_option_is_a_word(run: Run, home: Path, arguments: tuple[str, ...], said: str) -> None:
+    with SessionDB() as db:
+        db.create_session("notes", "cli", title="Notes")
+        for text in (
+            "rm -rf build",
+            "try --foo",
+            "tar -zh",
+            "give it --json",
+            "df -h",
+            "git -- file",
+            "rm rf foo zh h",
+        ):
+            db.append_message("notes", "user", text)
+    done = run("sessions", "search", *arguments)
+    assert done.returncode == 0, done.stderr
+    if "--json" in arguments and "--" not in arguments:
+        assert [hit["snippet"] for hit in json.loads(done.stdout)] == [">>>rm<<< >>>-rf<<< build"]
+    else:
+        assert [plain(line) for line in done.stdout.splitlines() if line.startswith("●")] == [said]
+
+
+def plain(line: str) -> str:
+    return line.removeprefix("● ").replace(">>>", "").replace("<<<", "").split("  #")[0]
+
+
+def test_its_own_options_stay_options(run: Run, home: Path) -> None:
+    for arguments in (("-h",), ("lisbon", "--help"), ("--foo", "-h")):
+        assert run("sessions", "search", *arguments).stdout.startswith("Usage: ")
+    wrong: dict[tuple[str, ...], str] = {
+        ("lisbon", "--limit"): "Option '--limit' requires an argument.",
+        ("--limit=none", "lisbon"): "Invalid value for '--limit'",
+        ("lisbon", "--offset", "-1"): "Invalid value for '--offset'",
+        ("lisbon", "--role", "system"): "Invalid value for '--role'",
+        ("--",): "Missing argument 'QUERY'.",
+        ("--after", "2026-W28-5", "x"): "'2026-W28-5' is no date; write it like 2025-03-05.",
+        ("--before", "20260710", "x"): "'20260710' is no date; write it like 2025-03-05.",
+        ("--before", "tomorrow", "x"): "'tomorrow' is no date; write it like 2025-03-05.",
+    }
+    for given, sentence in wrong.items():
+        done = run("sessions", "search", *given)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert sentence in done.stderr
+
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+@pytest.fixture
+def dated(home: Path) -> None:
+    with SessionDB() as db:
+        for source, role, moment in (
+            ("cli", "user", "2026-07-09T23:30"),
+            ("telegram", "user", "2026-07-10T00:30"),
+            ("cli", "assistant", "2026-01-10T23:30"),
+            ("cron", "tool", "2026-01-11T00:30"),
+        ):
+            name = moment[5:10]
+            db.create_session(name, source)
+            at = datetime.fromisoformat(moment).replace(tzinfo=BERLIN).timestamp()
+            db.append_message(name, role, f"Lisbon on {name}", timestamp=at)
+
+
+@pytest.mark.usefixtures("dated")
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("--after 2026-07-10", {"07-10"}),
+        ("--before 2026-07-10", {"07-09", "01-10"}),
+        ("--before 2026-01-11", {"01-10"}),
+        ("--after 2026-07-09 --before 2026-07-10", {"07-09"}),
+        ("after:2026-07-10", {"07-10"}),
+        ("before:2026-01-11", {"01-10"}),
+        ("after:2026-07-09 --before 2026-07-10", {"07-09"}),
+        ("--after 0001-01-01 --before 9999-12-31", {"07-09", "07-10", "01-10"}),
+        ("--exclude-source cli", {"07-10"}),
+        ("--exclude-source cli --exclude-source telegram", set[str]()),
+        ("--role user", {"07-09", "07-10"}),
+        ("--role user --role assistant --source cli", {"07-09", "01-10"}),
+        ("--role tool", {"01-11"}),
+        ("in:tools", {"07-09", "07-10", "01-10", "01-11"}),
+        ("--sort new --limit 1", {"07-10"}),
+        ("--sort new --limit 1 --offset 1", {"07-09"}),
+        ("--sort new --offset 2", {"01-10"}),
+        ("--offset 3", set[str]()),
+    ],
+)
+def test_options_narrow_by_day_platform_and_speaker(run: Run, arguments: str, expected: set[str]) -> None:
+    done = run("sessions", "search", "lisbon", *arguments.split(), "--json", TZ="Europe/Berlin")
+    assert {hit["session_id"] for hit in json.loads(done.stdout)} == expected
+
+
+def test_what_was_said_around_a_match_is_shown(run: Run, home: Path) -> None:
+    with SessionDB() as db:
+        db.create_session("trip", "cli", title="Trip")
+        for role, text in [
+            ("user", "Good morning"),
+            ("assistant", "Where to? " + "Tell me. " * 50),
+            ("user", "Lisbon,\nperhaps \x1b[2J"),
+            ("assistant", "Lisbon it is."),
+            ("user", "Thanks"),
+            ("assistant", "You are welcome."),
+            ("user", "How far is it?"),
+            ("assistant", "Lisbon is two hours away."),
+        ]:
+            db.append_message("trip", role, text)
+    done = run("sessions", "search", "lisbon", "--context", COLUMNS="40")
+    name, *lines, _, last = done.stdout.splitlines()
+    assert name == "Trip  trip"
+    assert [line.split("  #")[0] for line in lines] == [
+        "  ◆ Where to? Tell me. Tell me. Tell me…",
+        "● >>>Lisbon<<<, perhaps",
+        "◆ >>>Lisbon<<< it is.",
+        "  ● Thanks",
+        "  ⋮",
+        "  ● How far is it?",
+        "◆ >>>Lisbon<<< is two hours away.",
+    ]
+    assert last.startswith("segue sessions show trip --around ")
+    assert "Thanks" not in run("sessions", "search", "lisbon").stdout
+
+
+@pytest.mark.usefixtures("told")
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_what_is_to_be_known_about_the_answer_is_said_beside_it(run: Run, more: tuple[str, ...]) -> None:
+    done = run("sessions", "search", "lisbon", "elephant", *more)
+    assert "these have some of the words" in done.stderr
+    assert "some of the words" not in done.stdout
+    assert not more or len(json.loads(done.stdout)) == 2
+
+
+@pytest.mark.usefixtures("told")
+@pytest.mark.parametrize("more", [(), ("--json",), ("--context",)])
+def test_a_session_that_goes_meanwhile_is_shown_as_it_was(
+    home: Path, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
+) -> None:
+    def look_and_lose(*args: Any) -> Answer:
+        answer = search_messages(*args)
+        with SessionDB() as db:
+            db.delete_session("trip")
+        return answer
+
+    monkeypatch.setattr("segue.facade.searching.search", look_and_lose)
+    done = CliRunner().invoke(search, ["lisbon", *more])
+    assert done.exception is None
+    assert "the third." in done.output
+    with SessionDB() as db:
+        assert db.get_session("trip") is None
 
 
 @pytest.mark.usefixtures("told")

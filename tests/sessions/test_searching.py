@@ -325,6 +325,9 @@ def test_a_damaged_index_never_keeps_a_message_from_being_stored(store: SqlStore
     answer = ask(store, "word7")
     assert contents(answer) == ["word7 common"]
     assert REBUILDING in answer.notes
+    store.begin_index_again()
+    answer = ask(store, "word7")
+    assert (contents(answer), REBUILDING in answer.notes) == (["word7 common"], True)
     for number in range(200):
         store.write(OWNER, add, "s", [f"more{number} common"])
     store.index_all(anew=True)

@@ -81,6 +81,10 @@ class Browser(App[str]):
     def show_failure(self, event: Panes.Failed) -> None:
         self._status.complain(str(event.error))
 
+    @on(Panes.Noted)
+    def show_note(self, event: Panes.Noted) -> None:
+        self._status.say(event.sentence)
+
     @on(DescendantFocus)
     def show_keys(self) -> None:
         self._keys.show(FILTER_KEYS if self._panes.is_filtering else KEYS)

@@ -12,9 +12,9 @@ from textual.message import Message
 from textual.widgets import Input, Static
 
 from segue.cli.browsing.bars import FilterLine
-from segue.cli.browsing.contents import Passages, passages
+from segue.cli.browsing.contents import Said, passages
 from segue.cli.browsing.preview import PreviewPane, look_at
-from segue.cli.browsing.rows import Row, View, emptiness, list_rows, narrowed, query_of, tally
+from segue.cli.browsing.rows import WANTED, Row, View, emptiness, list_rows, narrowed, tally, typed_words
 from segue.cli.browsing.table import ConversationTable
 from segue.core.errors import SegueError
 from segue.core.scope import OWNER_AT_CONSOLE
@@ -39,12 +39,20 @@ class Panes(Vertical):
             super().__init__()
             self.error = error
 
+    class Noted(Message):
+        """Something is to be known about what was found, or no longer."""
+
+        def __init__(self, sentence: str) -> None:
+            super().__init__()
+            self.sentence = sentence
+
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:
         super().__init__()
         self.view = View.CONVERSATIONS
         self._store = store
         self._rows: list[Row] = []
-        self._said: Passages | None = None
+        self._said: Said | None = None
+        self._note = ""
         self._is_loaded = False
         self._filter = FilterLine()
         self._tally = Static(id="tally")
@@ -83,9 +91,11 @@ class Panes(Vertical):
             return
         self._is_loaded = True
         self._narrow(keep, otherwise=self._table.cursor)
+        self.search()
 
     def show_next_view(self) -> None:
         self.view = self.view.following
+        self._said = None
         self.load()
 
     def toggle_preview(self) -> None:
@@ -119,10 +129,11 @@ class Panes(Vertical):
         if not typed.strip():
             return
         await asyncio.sleep(_TYPING)
+        kinds, listed = WANTED[self.view].kinds, {row.session.id for row in self._rows}
         try:
-            self._said = await asyncio.to_thread(passages, self._store, typed)
+            self._said = await asyncio.to_thread(passages, self._store, typed, kinds, listed)
         except SegueError as error:
-            self._said = {}
+            self._said = Said({}, [])
             self.post_message(self.Failed(error))
         self._narrow(otherwise=self._table.cursor)
 
@@ -151,7 +162,14 @@ class Panes(Vertical):
 
     def _narrow(self, keep: str | None = None, otherwise: int = 0) -> None:
         typed = self._filter.value
-        shown = narrowed(self._rows, query_of(typed), self._said or {})
+        said = self._said or Said({}, [])
+        shown = narrowed(self._rows, typed_words(typed), said.passages)
         sentence = emptiness(self.view, typed, is_loaded=self._is_loaded, is_searched=self._said is not None)
         self._table.show(shown, sentence, keep or self.current, otherwise)
         self._tally.update(tally(self.view, len(shown), len(self._rows)))
+        self._remark(next(iter(said.notes), ""))
+
+    def _remark(self, sentence: str) -> None:
+        if sentence != self._note:
+            self._note = sentence
+            self.post_message(self.Noted(sentence))

@@ -1,6 +1,5 @@
 """Which conversations are in the list, which of them fit what was typed, and how a row is laid out."""
 
-import unicodedata
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
@@ -13,6 +12,7 @@ from segue.core.moments import ago
 from segue.core.sessions import Kind, Listed
 from segue.core.snippets import unmarked
 from segue.core.text import count
+from segue.core.tokens import fold
 from segue.ports.store import Filter, Transaction
 from segue.sessions import listing
 from segue.sessions.searching import Hit
@@ -52,14 +52,9 @@ class Row(NamedTuple):
     title: str
     beginning: str
     haystack: str
+    folded_id: str
     hits: tuple[Hit, ...] = ()
     """Where in it something was said that somebody looks for."""
-
-
-class Query(NamedTuple):
-    """What somebody looks for: every word, in any order."""
-
-    words: tuple[str, ...]
 
 
 class Style(StrEnum):
@@ -87,25 +82,26 @@ def list_rows(tx: Transaction, view: View) -> list[Row]:
 def row_of(session: Listed) -> Row:
     title, beginning = line(session.title or ""), line(session.first_line)
     haystack = "\n".join((session.title or "", session.first_line))
-    return Row(session, title, beginning, _folded(haystack))
+    return Row(session, title, beginning, fold(haystack), fold(session.id))
 
 
-def query_of(typed: str) -> Query:
-    return Query(tuple(_folded(typed).split()))
+def typed_words(typed: str) -> tuple[str, ...]:
+    """What somebody looks for: every word, in any order."""
+    return tuple(fold(typed).split())
 
 
-def matches(row: Row, query: Query) -> bool:
+def is_named(row: Row, words: tuple[str, ...]) -> bool:
     """Whether a row is what somebody looks for: by title, id or first line."""
-    return all(word in row.haystack or row.session.id.startswith(word) for word in query.words)
+    return all(word in row.haystack or row.folded_id.startswith(word) for word in words)
 
 
-def narrowed(rows: Iterable[Row], query: Query, said: Passages) -> list[Row]:
+def narrowed(rows: Iterable[Row], words: tuple[str, ...], said: Passages) -> list[Row]:
     """The rows that fit, and below them those in which it was said, the best first."""
-    if not query.words:
+    if not words:
         return list(rows)
     fitting, others = list[Row](), dict[str, Row]()
     for row in rows:
-        if matches(row, query):
+        if is_named(row, words):
             fitting.append(_saying(row, said))
         else:
             others[row.session.id] = row
@@ -126,7 +122,7 @@ def emptiness(view: View, typed: str, *, is_loaded: bool, is_searched: bool) -> 
     """The sentence in place of rows."""
     if not is_loaded:
         return "Reading…"
-    if query_of(typed).words:
+    if typed_words(typed):
         return "Nothing fits. Esc clears the filter." if is_searched else "Searching…"
     if view is View.ARCHIVED:
         return "Nothing is archived."
@@ -156,7 +152,7 @@ def heading(columns: Widths) -> list[tuple[str, Style]]:
     return [(name + _columns("Source", "Last active", "Messages", columns), Style.HEAD)]
 
 
-def stretches(row: Row, columns: Widths, now: float) -> list[tuple[str, Style]]:
+def row_pieces(row: Row, columns: Widths, now: float) -> list[tuple[str, Style]]:
     """A row as text and styles, exactly as many cells as the columns have together."""
     session = row.session
     mark = ("★ " if session.pinned else "  ", Style.MARK)
@@ -183,8 +179,3 @@ def _columns(source: str, active: str, messages: str, columns: Widths) -> str:
         (fitted_right(messages, columns.messages), columns.messages),
     ]
     return "".join(_GAP + cell for cell, width in cells if width)
-
-
-def _folded(text: str) -> str:
-    """Without the differences that people do not type."""
-    return unicodedata.normalize("NFKC", text).casefold()

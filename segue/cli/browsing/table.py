@@ -13,7 +13,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from segue.cli.browsing.cells import fitted
-from segue.cli.browsing.rows import Row, Style, heading, position_of, stretches, widths
+from segue.cli.browsing.rows import Row, Style, heading, position_of, row_pieces, widths
 
 _HEADING = 1
 _CURSOR = "list--cursor"
@@ -90,7 +90,7 @@ class ConversationTable(ScrollView, can_focus=True):
         if y < _HEADING:
             return self._strip(heading(widths(width - 1)), width)
         if at < len(self._rows):
-            pieces = stretches(self._rows[at], widths(width - 1), self._clock())
+            pieces = row_pieces(self._rows[at], widths(width - 1), self._clock())
             return self._strip(pieces, width, is_current=at == self.cursor)
         emptiness = f"  {self._emptiness}" if y == _HEADING + 1 and not self._rows else ""
         return self._strip([(fitted(emptiness, width), Style.QUIET)], width)
