@@ -31,12 +31,20 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
-            from difflib import get_close_matches  # only a mistake needs it
-
-            near = get_close_matches(name, self.list_commands(ctx), 1)
-            hint = f"did you mean '{near[0]}'?" if near else f"`{ctx.command_path} --help` lists them."
+            near = self._meant(ctx, name)
+            hint = f"did you mean '{near}'?" if near else f"`{ctx.command_path} --help` lists them."
             ctx.fail(f"There is no command {name!r}; {hint}")
         return super().resolve_command(ctx, args)
+
+    def _meant(self, ctx: click.Context, name: str) -> str | None:
+        """What somebody may have meant who typed a command that is not here: one of a group, or one spelt alike."""
+        from difflib import get_close_matches  # only a mistake needs it
+
+        for group in self.list_commands(ctx):
+            command = self.get_command(ctx, group)
+            if isinstance(command, click.Group) and name in command.list_commands(ctx):
+                return f"{ctx.command_path} {group} {name}"
+        return next(iter(get_close_matches(name, self.list_commands(ctx), 1)), None)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

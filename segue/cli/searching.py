@@ -1,10 +1,12 @@
 """`segue sessions search`: what was said, by what it says."""
 
+import sys
 import time
 from collections.abc import Iterator
 from datetime import date
+from difflib import get_close_matches
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import click
@@ -141,29 +143,47 @@ def search(
     )
     wish = Wish(limit, offset, Sort(sort), narrowing)
 
-    found: list[dict[str, Any]] | list[Conversation]
     with app.open_for_reading() as store:
         look = partial(consult, store, OWNER_AT_CONSOLE, " ".join(words))
         if as_json:
-            found, notes = look(lambda tx, ask: _rows(tx, ask(wish)))
-            show_json(found)
+            answer, rows = look(lambda tx, ask: _rows(tx, ask(wish)))
+            show_json(rows)
         else:
-            found, notes = look(lambda tx, ask: _conversations(tx, ask(wish), has_context=has_context))
-            pages(_lines(found, time.time()))
+            answer, found = look(lambda tx, ask: _conversations(tx, ask(wish), has_context=has_context))
+    notes = [*_misspelt(words), *answer.notes, *_outlook(len(answer.hits), wish)]
+    if not as_json and found and sys.stdout.isatty():  # whoever reads in a pager should see them first
+        pages(chain((style(sentence, fg="yellow") for sentence in notes), _lines(found, time.time())))
+        return
+    if not as_json:
+        pages(_lines(found, time.time()))
     for sentence in notes:
         note(sentence)
-    if not found:
-        note("Nothing was found.")
 
 
-def _rows(tx: Transaction, answer: Answer) -> tuple[list[dict[str, Any]], list[str]]:
-    return [as_row(tx, hit) for hit in answer.hits], answer.notes
+def _misspelt(words: tuple[str, ...]) -> Iterator[str]:
+    """Words that somebody may have meant as options."""
+    known = [name for param in search.params for name in param.opts if name.startswith("--")]
+    for word in words:
+        if word.startswith("--") and (near := get_close_matches(word.partition("=")[0], known, 1)):
+            yield f"{word} was searched for as a word; did you mean {near[0]}?"
 
 
-def _conversations(tx: Transaction, answer: Answer, *, has_context: bool) -> tuple[list[Conversation], list[str]]:
+def _outlook(hits: int, wish: Wish) -> Iterator[str]:
+    """What lies beyond these."""
+    if hits == wish.limit:
+        yield f"… and perhaps more; --offset {wish.offset + wish.limit} shows the next."
+    elif not hits:
+        yield "There are no more." if wish.offset else "Nothing was found."
+
+
+def _rows(tx: Transaction, answer: Answer) -> tuple[Answer, list[dict[str, Any]]]:
+    return answer, [as_row(tx, hit) for hit in answer.hits]
+
+
+def _conversations(tx: Transaction, answer: Answer, *, has_context: bool) -> tuple[Answer, list[Conversation]]:
     grouped = by_conversation(tx, answer.hits).items()
     told = _passage if has_context else lambda _, hit: Passage(hit)
-    return [Conversation(tip, _name(tx, tip), [told(tx, hit) for hit in hits]) for tip, hits in grouped], answer.notes
+    return answer, [Conversation(tip, _name(tx, tip), [told(tx, hit) for hit in hits]) for tip, hits in grouped]
 
 
 def _name(tx: Transaction, session_id: str) -> str:

@@ -1,8 +1,10 @@
 """The words around a match, with the match marked."""
 
 import re
+import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from segue.core.matching import Needle
 from segue.core.text import ELLIPSIS, cut, printable
@@ -19,11 +21,11 @@ _RUN = re.compile("[\x00-\x7f]+|[^\x00-\x7f]+")
 def snippet(text: str, needles: Iterable[Needle], width: int = _WIDTH) -> str:
     """A line of the text that shows where the needles are."""
     line = _SPACES.sub(" ", printable(text[:_LOOKED_AT])).strip()
-    spans = list(_spans(line, list(needles)))
+    spans = _spans(line, list(needles))
     if not spans:
         return cut(line, width) + (ELLIPSIS if len(line) > width else "")
     start = _best_start(spans, width)
-    end = min(len(line), start + width)
+    end = min(len(line), max(start + width, max((b for a, b in spans if a < start + width <= b), default=0)))
     shown = [(max(a, start), min(b, end)) for a, b in spans if a < end and b > start]
     pieces, at = [ELLIPSIS if start else ""], start
     for first, last in shown:
@@ -50,35 +52,55 @@ def stretches(marked: str) -> Iterable[tuple[str, bool]]:
             yield OPENING + piece, False
 
 
-def _spans(line: str, needles: list[Needle]) -> Iterable[tuple[int, int]]:
+def _spans(line: str, needles: list[Needle]) -> list[tuple[int, int]]:
     """Where the needles are in the line, apart from each other and in order."""
     folded, origin = _mapped(line)
     found = sorted(
-        (origin[at], origin[at + len(word) - 1] + 1)
-        for word in {word for needle in needles for word in _words(needle)}
-        for at in _places(word, folded)
+        (origin[at], _end_of_sign(line, origin[at + len(sought.text) - 1] + 1))
+        for sought in {sought for needle in needles for sought in _sought(needle)}
+        for at in _places(sought, folded)
     )
-    last = 0
+    joined: list[tuple[int, int]] = []
     for start, end in found:
-        if start >= last:
-            yield start, end
-            last = end
-        elif end > last:
-            yield last, end
-            last = end
+        if joined and start <= joined[-1][1]:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        else:
+            joined.append((start, end))
+    return joined
 
 
-def _words(needle: Needle) -> tuple[str, ...]:
-    return (needle.part,) if needle.part else needle.literals or needle.tokens.words
+class _Sought(NamedTuple):
+    """A text that is marked, and whether it must be a whole word at either side."""
+
+    text: str
+    begins: bool = True
+    ends: bool = True
 
 
-def _places(word: str, folded: str) -> Iterable[int]:
+def _sought(needle: Needle) -> list[_Sought]:
+    if needle.part:
+        return [_Sought(needle.part, begins=False, ends=False)]
+    *firsts, last = needle.literals or needle.tokens.words or ("",)
+    return [one for one in [*map(_Sought, firsts), _Sought(last, ends=not needle.tokens.is_open)] if one.text]
+
+
+def _places(sought: _Sought, folded: str) -> Iterable[int]:
+    word = sought.text
+    begins = sought.begins and is_letter(word[0]) and not is_dense(word[0])
+    ends = sought.ends and is_letter(word[-1]) and not is_dense(word[-1])
     at = folded.find(word)
     while at >= 0:
-        before = folded[at - 1 : at] if at else ""
-        if is_dense(word[0]) or not (is_letter(word[0]) and is_letter(before)):
+        before, after = folded[at - 1 : at] if at else "", folded[at + len(word) : at + len(word) + 1]
+        if not (begins and is_letter(before)) and not (ends and is_letter(after)):
             yield at
         at = folded.find(word, at + 1)
+
+
+def _end_of_sign(line: str, end: int) -> int:
+    """The place behind a sign with all that is written above and below it."""
+    while end < len(line) and unicodedata.combining(line[end]):
+        end += 1
+    return end
 
 
 def _mapped(line: str) -> tuple[str, list[int]]:

@@ -214,6 +214,7 @@ class Narrowing(NamedTuple):
     session_prefix: str = ""
     tag: str | None = None
     exclude_sessions: tuple[str, ...] = ()
+    sessions: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
 
 

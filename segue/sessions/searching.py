@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from segue.core.errors import IndexDamaged
 from segue.core.matching import Found, Needle, Page, is_found, matches, needle_of, text_of
-from segue.core.query import And, Field, Node, Not, Only, Or, Part, Query, Term, Word, terms_of
+from segue.core.query import And, Field, Node, Not, Only, Or, Part, Phrase, Prefix, Query, Term, Word, terms_of
 from segue.core.ranking import Weighed, rarity, score
 from segue.core.sessions import Kind
 from segue.core.snippets import snippet
@@ -23,6 +23,7 @@ _CHUNK = 200
 _CHUNK_WITHOUT_INDEX = 1000
 _COUNTED = 2000
 _LOOSE = 600
+_FEW = 500  # sessions
 _WEIGHED_CHARACTERS = 50_000
 
 REBUILDING = "The search index is damaged or being made anew, and searching is slow; `segue doctor --reindex` mends it."
@@ -77,11 +78,12 @@ class Search:
     def answer(self) -> Answer:
         """Everything that is meant, the best first."""
         terms = list(terms_of(self._tree))
-        found = self._gather(self._tree, self._most)
+        found = self._gather(self._tree, self._most + 1)
         if not found and self._tree is not None:
             found, terms = self._otherwise(terms)
-        if len(found) == self._most and self._compared == RANKED:
-            self._notes.append(f"There are many more; the newest {self._most:,} were compared.")
+        if len(found) > self._most and self._compared == RANKED:
+            found.pop()
+            self._notes.append(f"Very many messages fit; only the newest {self._most:,} were compared.")
         hits = self._hits(found, self._weighed(terms))
         is_rebuilding = self._is_damaged or self._state.is_remaking
         notes = [*self._notes, *[REBUILDING] * is_rebuilding, *[INCOMPLETE] * (not self._is_complete)]
@@ -99,8 +101,11 @@ class Search:
             return found, others
         if not self._in_tools and (outputs := self._count_outputs()):
             self._notes.append(f"{outputs} more in the output of tools: add in:tools.")
-        found, others = self._loosely()
-        return (found, others) if found else ([], terms)
+        for attempt in (self._across_messages, self._loosely):
+            found, others = attempt()
+            if found:
+                return found, others
+        return [], terms
 
     def _by_parts(self) -> tuple[list[Found], list[Term]]:
         """Words that no message has which may be seen, taken as parts of words."""
@@ -118,6 +123,24 @@ class Search:
     def _is_unused(self, word: Word) -> bool:
         """Whether it is a word, and no message that may be seen has it."""
         return bool(needle_of(word).tokens.words) and not self._frequency(word)
+
+    def _across_messages(self) -> tuple[list[Found], list[Term]]:
+        """Conversations in which each word was said, if not in one message."""
+        nodes = self._tree.nodes if isinstance(self._tree, And) else ()
+        terms = [node for node in nodes if isinstance(node, Word | Phrase | Prefix)]
+        if len(terms) < 2 or len(terms) < len(nodes):
+            return [], []
+        narrowing = self._narrowing
+        for term in sorted(terms, key=self._frequency):
+            having = {one.session_id for one in islice(self._all(term, narrowing), _COUNTED)}
+            narrowing = narrowing._replace(sessions=tuple(sorted(having)))
+            if not 0 < len(having) <= _FEW:
+                return [], []
+        found = list(islice(self._all(Or(tuple(terms)), narrowing), _LOOSE))
+        if found:
+            self._compared = _LOOSE
+            self._notes.append("No message has all of it; these conversations do.")
+        return found, list(terms)
 
     def _loosely(self) -> tuple[list[Found], list[Term]]:
         """Messages that have some of the words, the rarest ones above all."""

@@ -231,6 +231,8 @@ def _of_sessions(scope: Scope, narrowing: Narrowing) -> Condition:
         where.add_membership("s.kind", narrowing.kinds)
     if narrowing.since is not None:
         where.add("s.last_active_at >= :since", since=narrowing.since)
+    if narrowing.sessions:
+        where.add_membership("s.id", narrowing.sessions)
     if narrowing.session_prefix:
         prefix = narrowing.session_prefix
         where.add("s.id >= :prefix AND s.id < :end", prefix=prefix, end=prefix + LAST_CHARACTER)

@@ -270,6 +270,20 @@ def test_what_is_only_similar_is_said_to_be(store: SqlStore) -> None:
     drive(store, script)
 
 
+def test_the_chosen_row_is_seen_when_the_filter_goes(store: SqlStore) -> None:
+    for at in range(200):
+        add(store, f"s{at:03}", title=f"{'needle' if at > 150 else 'hay'} {at:03}", last_active_at=NOW - at)
+
+    async def script(pilot: Pilot[str]) -> None:
+        await pilot.press("slash", *"needle")
+        await until(pilot, lambda: len(listed(pilot)) == 49)
+        await pilot.press("tab", "down", "down", "escape")
+        await until(pilot, lambda: len(listed(pilot)) == 200)
+        await until_seen(pilot, "needle 151", "needle 152", "needle 153")
+
+    drive(store, script)
+
+
 def test_letters_in_the_filter_are_letters_and_arrows_move_the_list(store: SqlStore) -> None:
     for at in range(3):
         add(store, f"draft {at}", title=f"draft q? / {at}", last_active_at=NOW - at)

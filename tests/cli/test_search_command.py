@@ -43,7 +43,7 @@ def test_matches_are_grouped_by_conversation_and_lead_back_to_it(run: Run) -> No
 @pytest.mark.usefixtures("told")
 def test_it_answers_programs_and_says_when_there_is_nothing(run: Run) -> None:
     [hit] = json.loads(run("sessions", "search", "天", "--json").stdout)
-    assert (hit["session_id"], hit["snippet"]) == ("other", "明>>>天<<<>>>天<<<气如何")
+    assert (hit["session_id"], hit["snippet"]) == ("other", "明>>>天天<<<气如何")
     none = run("sessions", "search", "elephant")
     assert (none.returncode, none.stdout, none.stderr) == (0, "", "Nothing was found.\n")
     assert run("sessions", "search").returncode == 2
@@ -227,3 +227,15 @@ def test_the_index_is_examined_and_made_anew(run: Run, home: Path) -> None:
     assert done.returncode == 0, done.stdout
     assert "made anew" in done.stderr
     assert "✓ search" in done.stdout
+
+
+@pytest.mark.usefixtures("told")
+def test_more_is_promised_only_where_there_may_be_more(run: Run) -> None:
+    done = run("sessions", "search", "lisbon", "--limit", "1")
+    assert "--offset 1 shows the next." in done.stderr
+    assert "There are no more." in run("sessions", "search", "lisbon", "--offset", "50").stderr
+    assert "--limt was searched for as a word; did you mean --limit?" in run("sessions", "search", "x", "--limt").stderr
+
+
+def test_the_short_way_is_pointed_out(run: Run) -> None:
+    assert "did you mean 'segue sessions search'?" in run("search", "lisbon").stderr

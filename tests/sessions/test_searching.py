@@ -251,7 +251,7 @@ def test_people_come_before_what_runs_by_itself(store: SqlStore, settled: Callab
     settled()
     answer = ask(store, "tulips", limit=20)
     assert contents(answer)[0] == "about tulips"
-    assert "There are many more; the newest 200 were compared." in answer.notes
+    assert "Very many messages fit; only the newest 200 were compared." in answer.notes
 
 
 def test_what_is_left_out_is_said(store: SqlStore) -> None:
@@ -307,6 +307,20 @@ def test_a_question_finds_messages_that_have_some_of_its_words(store: SqlStore, 
     answer = ask(store, "when was my dentist appointment again")
     assert contents(answer)[0] == "The dentist is on Tuesday"
     assert "some of the words" in answer.notes[0]
+
+
+def test_words_may_be_said_in_different_messages_of_a_conversation(
+    store: SqlStore, settled: Callable[[], None]
+) -> None:
+    store.write(OWNER, add, "trip", ["When shall we be in Lisbon?", "In May.", "Santa Justa, a hotel in the centre"])
+    store.write(OWNER, add, "other", ["Lisbon is far", "so is the moon"])
+    store.write(OWNER, add, "third", ["a hotel in Porto"])
+    settled()
+    answer = ask(store, "lisbon hotel")
+    assert {hit.found.session_id for hit in answer.hits} == {"trip"}
+    assert len(answer.hits) == 2
+    assert answer.notes == ["No message has all of it; these conversations do."]
+    assert "some of the words" in ask(store, "lisbon moon hotel").notes[0]
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,13 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from segue.cli.browsing.cells import fitted, line, lines
+from segue.cli.browsing.cells import fitted, line, lines, steady
 from segue.core.messages import Message
 from segue.core.moments import ago
 from segue.core.recap import Line, Voice, recap
 from segue.core.sessions import Session, standing
 from segue.core.snippets import stretches
-from segue.core.text import count
+from segue.core.text import count, one_line
 from segue.ports.store import Transaction
 from segue.sessions import finding
 from segue.sessions.searching import Hit
@@ -121,8 +121,8 @@ def _passages(hits: Sequence[Hit], width: int) -> list[Content]:
 
 def _passage(hit: Hit, width: int) -> Content:
     sign, colour = _SIGNS[Voice.USER if hit.found.role == "user" else Voice.ASSISTANT]
-    found = stretches(hit.snippet)
-    text = Content.assemble(*((line(piece), "bold $accent" if is_match else "$quiet") for piece, is_match in found))
+    found = stretches(one_line(hit.snippet))
+    text = Content.assemble(*((steady(piece), "bold $accent" if is_match else "$quiet") for piece, is_match in found))
     return _behind(sign, colour, text, width)
 
 

@@ -57,6 +57,7 @@ class ConversationTable(ScrollView, can_focus=True):
         self.virtual_size = Size(0, len(rows) + _HEADING)
         self.set_reactive(ConversationTable.cursor, at)
         self._settle()
+        self.call_after_refresh(self._scroll_to_cursor)  # how far it can be scrolled is known only then
 
     def watch_cursor(self) -> None:
         self._settle()
