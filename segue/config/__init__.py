@@ -15,6 +15,7 @@ from segue.config.reading import (
     settings_from,
     wanted_columns,
     wants_colour,
+    zone_here,
 )
 from segue.config.settings import Settings
 
@@ -30,4 +31,5 @@ __all__ = [
     "settings_from",
     "wanted_columns",
     "wants_colour",
+    "zone_here",
 ]

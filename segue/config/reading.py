@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from datetime import tzinfo
 from pathlib import Path
 from stat import S_ISREG
 
@@ -10,6 +11,7 @@ from segue.config.kinds import Key, Problem, Section, UnknownName, kinds_of
 from segue.config.masking import dotted
 from segue.config.settings import CONFIG_FILE, Settings
 from segue.config.substitution import substitute
+from segue.config.zones import HOST, zone_of
 from segue.core.errors import InvalidSettings
 from segue.core.policy import UNRESETTABLE
 from segue.core.sharing import DmScope
@@ -53,6 +55,11 @@ def page_like_git() -> None:
     """Let the pager show colours, and not take the screen for what fits on it, unless somebody set it up already."""
     os.environ.setdefault("LESS", "FRX")
     os.environ.setdefault("LESSCHARSET", "utf-8")
+
+
+def zone_here() -> tzinfo:
+    """The zone of this machine, which knows its clock changes."""
+    return zone_of(HOST, os.environ.get("TZ"))
 
 
 def wants_colour() -> bool:

@@ -1,12 +1,11 @@
 """Search for programs and people: within a time, on one snapshot, and in the days of whoever asks."""
 
-import os
 import time
 from collections.abc import Callable, Iterable
-from datetime import date, datetime, tzinfo
+from datetime import date, datetime
 from typing import Any, TypeVar
 
-from segue.config.zones import HOST, zone_of
+from segue.config import zone_here
 from segue.core.errors import Invalid
 from segue.core.matching import Found
 from segue.core.messages import Message, State
@@ -116,8 +115,3 @@ def names_in(given: str | Iterable[str] | None) -> tuple[str, ...]:
 def beginning_of(day: date) -> float:
     """When a day begins here."""
     return datetime.combine(day, datetime.min.time(), zone_here()).timestamp()
-
-
-def zone_here() -> tzinfo:
-    """The zone of this machine, which knows its clock changes."""
-    return zone_of(HOST, os.environ.get("TZ"))

@@ -3,10 +3,11 @@
 from collections.abc import Collection
 from typing import NamedTuple
 
+from segue.config import zone_here
 from segue.core.matching import Page, matches, text_of
 from segue.core.query import Prefix, Query, Word, parse
 from segue.core.scope import OWNER_AT_CONSOLE
-from segue.facade.searching import Ask, by_conversation, consult, zone_here
+from segue.facade.searching import Ask, by_conversation, consult
 from segue.ports.store import Narrowing, Store, Transaction
 from segue.sessions.searching import CUT, INCOMPLETE, REBUILDING, Hit, Wish
 
