@@ -68,7 +68,7 @@ def as_row(tx: Transaction, hit: Hit) -> dict[str, Any]:
         del row[name]
     context = [
         {"role": message.role, "content": cut(message.content or "", _CONTEXT)}
-        for message in (message_before(tx, hit.found), message_after(tx, hit.found))
+        for message in neighbours(tx, hit.found)
         if message is not None
     ]
     return row | {"snippet": hit.snippet, "score": hit.score, "context": context}
@@ -84,6 +84,15 @@ def by_conversation(tx: Transaction, hits: Iterable[Hit]) -> dict[str, list[Hit]
             tips[part] = find_tip(tx, part)
         found.setdefault(tips[part], []).append(hit)
     return found
+
+
+def neighbours(tx: Transaction, found: Found) -> tuple[Message | None, Message | None]:
+    """The messages before and after one that was found; what was undone is passed over."""
+    around = tx.messages.of(found.session_id, every_state=True, after=found.seq - 2, limit=3)
+    near = {message.seq - found.seq: message for message in around}
+    if (-1 in near or found.seq == 1) and all(message.state != State.UNDONE for message in around):
+        return near.get(-1), near.get(1)
+    return message_before(tx, found), message_after(tx, found)
 
 
 def message_before(tx: Transaction, found: Found) -> Message | None:

@@ -216,6 +216,7 @@ class Narrowing(NamedTuple):
     exclude_sessions: tuple[str, ...] = ()
     sessions: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
+    exclude_kinds: tuple[str, ...] = ()
 
 
 class Chunk(NamedTuple):

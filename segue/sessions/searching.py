@@ -19,9 +19,9 @@ from segue.ports.store import IndexState, Narrowing, Stretch, Transaction
 RANKED = 200
 """As many of the newest matches are compared with each other; older ones of a very common word are not."""
 _SORTED = 2000
-_CHUNK = 200
+_CHUNK = RANKED + 1  # so that one question to the index tells whether there are more
 _CHUNK_WITHOUT_INDEX = 1000
-_COUNTED = 2000
+_COUNTED = 1000
 _LOOSE = 600
 _FEW = 500  # sessions
 _WEIGHED_CHARACTERS = 50_000
@@ -165,9 +165,9 @@ class Search:
     def _count_outputs(self) -> str:
         """How many tools said it; nothing when none did."""
         self._in_tools = True
-        found = len(self._gather(self._tree, _CHUNK + 1))
+        found = len(self._gather(self._tree, RANKED + 1))
         self._in_tools = False
-        return f"More than {_CHUNK}" if found > _CHUNK else f"{found}" if found else ""
+        return f"More than {RANKED}" if found > RANKED else f"{found}" if found else ""
 
     def _frequency(self, term: Term) -> int:
         """In how many messages a term is, those that wait for the index included."""
@@ -206,7 +206,7 @@ class Search:
         if self._narrowing.kinds or self._wish.sort is not Sort.RANK:
             return list(islice(self._all(tree, self._narrowing), most))
         people = list(islice(self._all(tree, self._narrowing._replace(kinds=(Kind.INTERACTIVE,))), most))
-        others = (one for one in self._all(tree, self._narrowing) if one.kind != Kind.INTERACTIVE)
+        others = self._all(tree, self._narrowing._replace(exclude_kinds=(Kind.INTERACTIVE,)))
         return people + list(islice(others, most - len(people)))
 
     def _all(self, tree: Node | None, narrowing: Narrowing) -> Iterator[Found]:

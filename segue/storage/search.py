@@ -10,6 +10,7 @@ from typing import NamedTuple
 from segue.core.matching import Found, searched
 from segue.core.query import Node, Term
 from segue.core.scope import Scope
+from segue.core.sessions import Kind
 from segue.ports.store import Chunk, IndexState, Narrowing, Search, Stretch, Waiting
 from segue.storage.search_query import Rendered, Spelling, render
 from segue.storage.sql import ALL, LAST_CHARACTER, Condition, Executor, batches, visible
@@ -33,7 +34,8 @@ class Bounds(NamedTuple):
     sessions: tuple[str, ...] | None = None
     """Only in these, when there are few."""
     roles: tuple[str, ...] = ()
-    kinds: tuple[str, ...] = ()
+    of_people: bool | None = None
+    """Only in what people say, or only in what runs by itself."""
 
 
 class Entry(NamedTuple):
@@ -61,7 +63,7 @@ class SqlSearch(Search):
         if tree is not None and stretch.is_indexed:
             rendered = self._render(tree)
         sessions = self._few_sessions(narrowing)
-        bounds = Bounds(in_tools, sessions, narrowing.roles, narrowing.kinds)
+        bounds = Bounds(in_tools, sessions, narrowing.roles, _of_people(narrowing))
         ids = [] if sessions == () else self._ids(rendered.expression, stretch, size, bounds)
         found = self._found(ids, narrowing, stretch.newest_first)
         return Chunk(found, rendered.is_exact, ids[-1] if len(ids) == size else None)
@@ -158,7 +160,7 @@ class SqlSearch(Search):
         if asked not in self._few:
             where = _of_sessions(self._scope, asked)
             sql = f"SELECT s.id FROM sessions s WHERE {where.sql} LIMIT {_FEW_SESSIONS + 1}"
-            is_bounded = not self._scope.sees_all or asked._replace(kinds=()) != Narrowing()
+            is_bounded = not self._scope.sees_all or asked._replace(kinds=(), exclude_kinds=()) != Narrowing()
             rows = self._db.rows(sql, where.parameters) if is_bounded else []
             is_few = is_bounded and len(rows) <= _FEW_SESSIONS
             self._few[asked] = tuple(row[0] for row in rows) if is_few else None
@@ -206,6 +208,14 @@ class SqlSearch(Search):
         self._db.run(sql, {"key": key, "value": value})
 
 
+def _of_people(narrowing: Narrowing) -> bool | None:
+    if narrowing.kinds == (Kind.INTERACTIVE,):
+        return True
+    if Kind.INTERACTIVE in narrowing.exclude_kinds or (narrowing.kinds and Kind.INTERACTIVE not in narrowing.kinds):
+        return False
+    return None
+
+
 def _narrowed(scope: Scope, narrowing: Narrowing) -> Condition:
     where = _of_sessions(scope, narrowing._replace(since=None, until=None))
     where.add("m.state <> 'undone'")
@@ -229,6 +239,8 @@ def _of_sessions(scope: Scope, narrowing: Narrowing) -> Condition:
         where.add_membership("s.source", narrowing.exclude_sources, negated=True)
     if narrowing.kinds:
         where.add_membership("s.kind", narrowing.kinds)
+    if narrowing.exclude_kinds:
+        where.add_membership("s.kind", narrowing.exclude_kinds, negated=True)
     if narrowing.since is not None:
         where.add("s.last_active_at >= :since", since=narrowing.since)
     if narrowing.sessions:

@@ -4,8 +4,8 @@ The index holds tokens and no text: `messages` has the text. It follows the mess
 transaction, so that nothing that goes wrong with it can keep a message from being stored. Messages behind the last
 batch are looked through one by one, so that nothing is missed.
 
-Beside the words of a message stand its marks: tokens for its session, its role and the kind of its session. So a search
-in one person's few sessions, among a million messages of others, is one question to the index.
+Beside the words of a message stand its marks: tokens for its session and its role, and one for what runs by itself. So
+a search in one person's few sessions, among a million messages of others, is one question to the index.
 """
 
 from collections.abc import Iterable
@@ -13,6 +13,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from segue.core.errors import IndexDamaged
+from segue.core.sessions import Kind
 from segue.core.tokens import fold, is_dense, tokens_of
 from segue.ports.store import Stretch
 from segue.storage.search import Bounds, Entry, SqlSearch
@@ -22,6 +23,7 @@ from segue.storage.sql import Condition
 
 _MERGED_PAGES = 64
 _SHORTEST_KNOWN_WORD = 3
+_BY_ITSELF = "automatic"
 
 
 class _Prepared(NamedTuple):
@@ -65,7 +67,9 @@ class SqliteSearch(SqlSearch):
         for entry in entries:
             tokens = tokens_of(fold(entry.text))
             said, output = ([], tokens) if entry.role == "tool" else (tokens, [])
-            marks = [_session(entry.session_id), _role(entry.role), _kind(entry.kind)]
+            marks = [_session(entry.session_id), _role(entry.role)]
+            if entry.kind != Kind.INTERACTIVE:
+                marks.append(_BY_ITSELF)
             columns = {"said": " ".join(said), "output": " ".join(output), "marks": " ".join(marks)}
             prepared.rows.append({"id": entry.id, **columns})
             prepared.words.update(
@@ -99,9 +103,12 @@ class SqliteSearch(SqlSearch):
             parts.append(_either("marks", map(_session, bounds.sessions)))
         if bounds.roles:
             parts.append(_either("marks", map(_role, bounds.roles)))
-        if bounds.kinds:
-            parts.append(_either("marks", map(_kind, bounds.kinds)))
-        return self._matching(" AND ".join(parts), stretch, size)
+        if bounds.of_people is False:
+            parts.append(_either("marks", [_BY_ITSELF]))
+        wanted = " AND ".join(parts)
+        if bounds.of_people:
+            wanted = f"({wanted}) NOT {_either('marks', [_BY_ITSELF])}"
+        return self._matching(wanted, stretch, size)
 
     def _matching(self, expression: str, stretch: Stretch, size: int) -> list[int]:
         where = Condition()
@@ -116,10 +123,6 @@ def _session(session_id: str) -> str:
 
 def _role(role: str) -> str:
     return "r" + role.encode("utf-8", "surrogatepass").hex()
-
-
-def _kind(kind: str) -> str:
-    return "k" + kind.encode("utf-8", "surrogatepass").hex()
 
 
 def _either(column: str, tokens: Iterable[str]) -> str:
