@@ -10,8 +10,8 @@ from segue.core.errors import SchemaTooOld
 from segue.core.ids import session_id
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.storage import guards
+from segue.storage.engines import engine_at
 from segue.storage.patience import PATIENCE
-from segue.storage.sqlite import SqliteEngine
 from segue.storage.store import SqlStore
 from segue.upkeep.settling import settle, waiting_folder
 
@@ -28,15 +28,15 @@ def open_store(
     chosen: Settings | None = None,
     patience: float = PATIENCE,
 ) -> SqlStore:
-    """The store at a path, or the one of the home folder, which must be ours."""
+    """The store at a path or a server's address, or the one of the home folder, which must be ours."""
     if path is not None:
-        return SqlStore(SqliteEngine(Path(path), read_only=read_only))
+        return SqlStore(engine_at(path, read_only=read_only))
     chosen = chosen or settings()
     if read_only and chosen.home.exists():
         guards.check_folder(chosen.home)
     elif not read_only:
         guards.make_private_folder(chosen.home)
-    store = SqlStore(SqliteEngine(chosen.database_path, read_only=read_only), patience)
+    store = SqlStore(engine_at(chosen.database_at, read_only=read_only), patience)
     if not read_only:
         settle(store, chosen.home)
     return store
@@ -45,7 +45,7 @@ def open_store(
 def open_for_reading(chosen: Settings | None = None) -> SqlStore:
     """The store of the home folder for a command that only looks; made or brought up to date first if need be."""
     chosen = chosen or settings()
-    if not chosen.database_path.exists():
+    if not chosen.is_on_server and not chosen.database_path.exists():
         return open_store(chosen=chosen)
     try:
         store = open_store(read_only=True, chosen=chosen)

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from postgres_server import Emptied, Server
 
 from segue import SessionDB
+from segue.storage.postgres import PostgresEngine
 from segue.storage.sqlite import SqliteEngine
-from segue.storage.store import SqlStore
+from segue.storage.store import Engine, SqlStore
 
 settings.register_profile("segue", deadline=None, print_blob=True)
 settings.load_profile("segue")
@@ -37,19 +39,52 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """The Python API is tried on each database there is: the one that the home's configuration names."""
+    if "home" in metafunc.fixturenames and Path(metafunc.module.__file__ or "").parent.name == "facade":
+        metafunc.parametrize("home", ["sqlite", "postgres"], indirect=True)
+
+
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A fresh home folder, not made yet."""
+def home(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A fresh home folder: not made yet, or with a configuration that names a server."""
     folder = tmp_path / "home"
     monkeypatch.setenv("SEGUE_HOME", str(folder))
+    if getattr(request, "param", "sqlite") == "postgres":
+        emptied: Emptied = request.getfixturevalue("emptied")
+        folder.mkdir(mode=0o700)
+        (folder / "config.yaml").write_text(f"database: {emptied.empty()}\n", "utf-8")
     return folder
 
 
-@pytest.fixture(params=["sqlite"])
-def store(request: pytest.FixtureRequest, home: Path) -> Iterator[SqlStore]:
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Server]:
+    """A real PostgreSQL, started by the first test that needs one."""
+    server = Server()
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="session")
+def emptied(postgres_server: Server) -> Iterator[Emptied]:
+    database = Emptied(postgres_server)
+    yield database
+    database.close()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def engine(request: pytest.FixtureRequest, home: Path) -> Engine:
+    """An empty database of each kind there is."""
+    if request.param == "sqlite":
+        return SqliteEngine(home / "state.db")
+    emptied: Emptied = request.getfixturevalue("emptied")
+    return PostgresEngine(emptied.empty())
+
+
+@pytest.fixture
+def store(engine: Engine) -> Iterator[SqlStore]:
     """An empty store on each database there is."""
-    assert request.param == "sqlite"
-    with SqlStore(SqliteEngine(home / "state.db")) as opened:
+    with SqlStore(engine) as opened:
         yield opened
 
 

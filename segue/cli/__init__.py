@@ -25,6 +25,7 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
         "doctor": ("segue.cli.doctoring", "doctor", "Find what is wrong with the home, and mend it."),
         "backup": ("segue.cli.keeping", "backup", "Write everything to one verified file."),
         "restore": ("segue.cli.keeping", "restore", "Bring everything back from a backup."),
+        "db": ("segue.cli.databases", "db", "Move to another database, and back."),
         "insights": ("segue.cli.insights", "insights", "Tokens, costs, tools and activity of the last days."),
         "config": ("segue.cli.configuring", "config", "Show and check the settings."),
         "init": ("segue.cli.configuring", "init", "Make the home folder with a commented config.yaml."),

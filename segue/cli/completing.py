@@ -142,7 +142,8 @@ def _looked_up(
     work: Callable[[Transaction, W], list[Candidate]], wanted: W, incomplete: str
 ) -> list[CompletionItem[str]]:
     try:
-        if not app.settings().database_path.exists():
+        settings = app.settings()
+        if not settings.is_on_server and not settings.database_path.exists():
             return []
         with app.open_store(read_only=True) as store:
             return offers(store.read(OWNER_AT_CONSOLE, work, wanted), incomplete)

@@ -60,7 +60,7 @@ def init() -> None:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(documenting.template())
         say(f"Wrote {target}; every setting in it is a comment until you change it.")
-    say(f"Conversations are kept in {settings.database_path}.")
+    say(f"Conversations are kept in {settings.database_place}.")
     say("Next: `segue sessions list`, `segue status`, or `from segue import SessionDB` in your own program.")
 
 

@@ -54,7 +54,7 @@ def restore(file: Path, yes: bool, dry_run: bool) -> None:
             backups.check_backup(file, Path(folder), advance)
         say("The backup is sound. Nothing was changed.")
         return
-    if here := rescuing.describe(settings.home, settings.database_path):
+    if here := rescuing.describe(settings):
         confirm(f"Replace {here} in {settings.home}? What is there is kept in a backup of its own.", yes=yes)
     for path in _restore(settings, file, contents, now, is_empty=not here):
         note(f"What was here is in {path}.")
@@ -66,7 +66,7 @@ def restore(file: Path, yes: bool, dry_run: bool) -> None:
 def _restore(settings: Settings, file: Path, contents: Contents, now: float, *, is_empty: bool) -> list[Path]:
     """Restore, and say where what was there is now."""
     guards.make_private_folder(settings.home)
-    store, aside = rescuing.open_or_set_aside(settings.home, settings.database_path, now)
+    store, aside = rescuing.open_or_set_aside(settings, now)
     kept = [aside] if aside else []
 
     def keep() -> None:

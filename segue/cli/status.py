@@ -27,7 +27,7 @@ def status(as_json: bool) -> None:
     with app.open_for_reading(settings) as store:
         facts, recent = store.read(OWNER_AT_CONSOLE, _look)
         facts["home"] = str(settings.home)
-        facts["database"] = str(settings.database_path)
+        facts["database"] = settings.database_place
         facts["database_bytes"] = store.size()
         facts["config"] = str(settings.config_path) if settings.config_path.exists() else None
         facts["notices"] = store.notices

@@ -4,6 +4,7 @@ This package is the only reader of the environment. What a setting is called, me
 `settings.py`; error messages, the template and the reference page are made from there.
 """
 
+from segue.config.masking import masked
 from segue.config.reading import (
     check,
     config_file,
@@ -17,15 +18,17 @@ from segue.config.reading import (
     wants_colour,
     zone_here,
 )
-from segue.config.settings import Settings
+from segue.config.settings import SQLITE, Settings
 
 __all__ = [
+    "SQLITE",
     "Settings",
     "check",
     "config_file",
     "from_environment",
     "home_from",
     "load",
+    "masked",
     "notes_from_environment",
     "page_like_git",
     "settings_from",

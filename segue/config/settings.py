@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from segue.config.kinds import Choice, Flag, Kind, Listing, Number, Section, Table, Text, Zone
+from segue.config.masking import masked
 from segue.config.zones import HOST, zone_of
 from segue.core.errors import InvalidKey, InvalidSource
 from segue.core.policy import FRESHNESS, ResetMode, ResetPolicies, ResetPolicy, ResetRule
@@ -17,9 +18,14 @@ if TYPE_CHECKING:
 
 CONFIG_FILE = "config.yaml"
 DATABASE_FILE = "state.db"
+SQLITE = "sqlite"
 
 _TYPES = ("dm", "group", "thread")
 _YEAR = 31_536_000  # seconds
+
+
+def _is_database(said: str) -> bool:
+    return said == SQLITE or said.startswith(("postgresql://", "postgres://"))
 
 
 def _is_platform(name: str) -> bool:
@@ -200,10 +206,11 @@ class Settings:
     home: Path
     tz: str | None = None
     database: str = field(
-        default="sqlite",
+        default=SQLITE,
         metadata=_about(
-            Text("sqlite (other databases come with a later version)", "sqlite".__eq__),
-            f"Where sessions are kept: sqlite is the file {DATABASE_FILE} in the home folder.",
+            Text("sqlite or an address that begins with postgresql://", _is_database),
+            f"Where sessions are kept: sqlite is the file {DATABASE_FILE} in the home folder; an address is a database"
+            " on a PostgreSQL server.",
         ),
     )
     owners: tuple[str, ...] = field(
@@ -236,6 +243,20 @@ class Settings:
     @property
     def config_path(self) -> Path:
         return self.home / CONFIG_FILE
+
+    @property
+    def is_on_server(self) -> bool:
+        return self.database != SQLITE
+
+    @property
+    def database_at(self) -> str | Path:
+        """The file or the address of the database."""
+        return self.database if self.is_on_server else self.database_path
+
+    @property
+    def database_place(self) -> str:
+        """Where sessions are kept, without the password of an address."""
+        return masked(self.database) if self.is_on_server else str(self.database_path)
 
     @property
     def database_path(self) -> Path:

@@ -120,7 +120,7 @@ class SessionDB:
 
     def update_system_prompt(self, session_id: str, system_prompt: str) -> None:
         """Keep the system prompt that the session runs with."""
-        self._store.write(self._scope, recording.keep_system_prompt, session_id, storable(system_prompt))
+        self._store.write(self._scope, recording.keep_system_prompt, session_id, system_prompt)
 
     def update_token_counts(
         self,

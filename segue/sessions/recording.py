@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from segue.core.errors import Invalid, SessionNotFound
 from segue.core.messages import Draft, State, count_calls, first_line_of
+from segue.core.text import storable
 from segue.core.usage import Billing, Usage
 from segue.ports.store import Transaction
 from segue.sessions.finding import get_session
@@ -42,7 +43,7 @@ def clear_messages(tx: Transaction, session_id: str) -> int:
 
 def keep_system_prompt(tx: Transaction, session_id: str, prompt: str) -> None:
     """Note what the model is told before anything else."""
-    if not tx.sessions.change(session_id, system_prompt=prompt):
+    if not tx.sessions.change(session_id, system_prompt=storable(prompt)):
         raise SessionNotFound(session_id)
 
 

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -47,6 +47,9 @@ class SqliteConnection(Executor):
     def run(self, sql: str, parameters: Parameters = _NOTHING) -> int:
         self.handle.execute(sql, parameters)
         return self.handle.changes()
+
+    def run_many(self, sql: str, many: Sequence[Parameters]) -> None:
+        self.handle.executemany(sql, many)
 
     def insert(self, sql: str, parameters: Parameters) -> int:
         self.handle.execute(sql, parameters)
@@ -111,3 +114,10 @@ def looking_at(path: Path) -> Iterator[SqliteConnection]:
         yield connection
     finally:
         connection.handle.close(force=True)
+
+
+def leave_no_log(path: Path) -> None:
+    """Let a database that nobody has open be one file, with no log beside it."""
+    connection = SqliteConnection(path, writes=True)
+    connection.value("PRAGMA journal_mode=delete")
+    connection.handle.close()

@@ -286,6 +286,6 @@ class SqlSessions(Sessions):
 def _counted(name: str, absolute: bool) -> str:
     """Costs stay unknown until somebody knows one; counters always count."""
     if name.endswith("_usd"):
-        known = f"COALESCE({name}, 0) + :{name}"
-        return f"{name} = CASE WHEN :{name} IS NULL THEN {name} ELSE {f':{name}' if absolute else known} END"
+        known = f":{name}" if absolute else f"COALESCE({name}, 0) + :{name}"
+        return f"{name} = COALESCE({known}, {name})"
     return f"{name} = :{name}" if absolute else f"{name} = {name} + :{name}"

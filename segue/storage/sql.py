@@ -1,6 +1,6 @@
 """The seam between our SQL and a database: one text with `:named` parameters, rows as tuples, scopes as conditions."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from segue.core.scope import Scope
@@ -18,6 +18,9 @@ class Executor(Protocol):
     def run(self, sql: str, parameters: Parameters) -> int:
         """Execute a change; the number of rows it touched."""
 
+    def run_many(self, sql: str, many: Sequence[Parameters]) -> None:
+        """Execute the same change with each of many parameters."""
+
     def insert(self, sql: str, parameters: Parameters) -> int:
         """Execute an `INSERT` of one row; the id it got."""
 
@@ -34,7 +37,10 @@ class Condition:
         self.parameters |= parameters
 
     def add_membership(self, column: str, values: Collection[Any], *, negated: bool = False) -> None:
-        """`column IN (…)`, with one parameter per value."""
+        """`column IN (…)`, with one parameter per value; nothing is in an empty list."""
+        if not values:
+            self.add("1 = 1" if negated else "1 = 0")
+            return
         names = {f"among_{number}": value for number, value in enumerate(values, len(self.parameters))}
         listed = ", ".join(f":{name}" for name in names)
         self.add(f"{column} {'NOT IN' if negated else 'IN'} ({listed})", **names)

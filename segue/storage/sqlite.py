@@ -105,6 +105,9 @@ class SqliteEngine:
     def columns_to_find_by(self, _: Draft) -> dict[str, str]:
         return {}
 
+    def continue_numbers(self, _: Executor) -> None:
+        """SQLite does by itself."""
+
     @contextmanager
     def alone(self) -> Iterator[SqliteConnection]:
         """The writing connection outside any transaction, for upkeep such as VACUUM."""

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, suppress
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Concatenate, ParamSpec, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 from segue.core.errors import StoreError
 from segue.core.messages import Draft
@@ -19,6 +19,9 @@ from segue.storage.patience import PATIENCE, patiently
 from segue.storage.sessions import SqlSessions
 from segue.storage.sql import Executor
 from segue.storage.trash import SqlTrash
+
+if TYPE_CHECKING:
+    from segue.storage.copying import Contents
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -35,6 +38,9 @@ class Engine(Protocol):
     def search(self, executor: Executor, scope: Scope) -> Search: ...
     def columns_to_find_by(self, message: Draft) -> dict[str, str]:
         """What a message is stored with so that it is found."""
+
+    def continue_numbers(self, executor: Executor) -> None:
+        """Go on counting behind the rows that were put in with their numbers."""
 
     def size(self) -> int: ...
     def compact(self) -> None: ...
@@ -144,6 +150,24 @@ class SqlStore:
     def compact(self) -> None:
         """Give free space back, and leave nothing deleted behind in it."""
         self._engine.compact()
+
+    def count_rows(self) -> int:
+        from segue.storage.copying import count_rows  # only moving to another database needs these
+
+        with self._engine.reading(OWNER_AT_CONSOLE) as executor:
+            return count_rows(executor)
+
+    def copy_rows_to(self, target: Self, advance: Callable[[int], object] = bool) -> None:
+        """Make another database hold what this one does; what it has already is left alone."""
+        from segue.storage.copying import copy_rows
+
+        copy_rows(self._engine, target._engine, advance)
+
+    def contents(self, advance: Callable[[int], object] = bool) -> "list[Contents]":
+        """How much each table holds, and a fingerprint of all of it."""
+        from segue.storage.copying import contents_of
+
+        return contents_of(self._engine, advance)
 
     def copy_to(self, target: Path, advance: Callable[[int], object] = bool) -> None:
         """Write everything as it is at one moment to a new file, beside any writer."""

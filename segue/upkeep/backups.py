@@ -109,6 +109,16 @@ def restore(
     return contents
 
 
+def remembered_backup(tx: Transaction) -> LastBackup | None:
+    """The last backup that a database knows of."""
+    said = tx.meta.get(LAST_BACKUP)
+    try:
+        file, made_at = json.loads(said or "")
+    except ValueError:
+        return None
+    return LastBackup(str(file), float(made_at))
+
+
 def _remember(store: SqlStore, file: Path, made_at: float) -> None:
     said = json.dumps([str(file.absolute()), made_at])
 

@@ -16,8 +16,7 @@ from segue.storage.ownership import check_age, is_ours
 from segue.storage.repairing import complete_schema, rebuild_indexes, replace_with_salvage
 from segue.storage.schema import SCHEMA_VERSION
 from segue.storage.sqlite import SqliteEngine
-from segue.storage.store import SqlStore
-from segue.upkeep.backups import LastBackup
+from segue.upkeep.backups import LastBackup, remembered_backup
 from segue.upkeep.findings import Finding, Patient, advice
 from segue.upkeep.rescuing import kept, stamp
 from segue.upkeep.staging import Staging
@@ -45,6 +44,12 @@ def check_ownership(patient: Patient) -> list[Finding]:
     except StoreError as error:
         return [Finding(str(error), "Keep a copy of the folder before anything else.")]
     return []
+
+
+def check_server(patient: Patient) -> list[Finding]:
+    """Whether the server answers, and keeps people apart as well."""
+    with patient.opened(read_only=True) as store:
+        return [advice(notice, "docs/postgres.md says how.") for notice in store.notices]
 
 
 def check_schema(patient: Patient) -> list[Finding]:
@@ -85,7 +90,7 @@ def check_integrity(patient: Patient) -> list[Finding]:
 
 def check_search(patient: Patient) -> list[Finding]:
     """Whether everything that is in the index can be found through it."""
-    with SqlStore(SqliteEngine(patient.database, read_only=True)) as store:
+    with patient.opened(read_only=True) as store:
         state = store.read(OWNER_AT_CONSOLE, lambda tx: tx.search.state())
         is_whole = state.is_well and store.read(OWNER_AT_CONSOLE, lambda tx: tx.search.is_whole())
     if is_whole:
@@ -94,7 +99,7 @@ def check_search(patient: Patient) -> list[Finding]:
         Finding(
             "The search index is damaged; searching is slower, and may miss old messages.",
             "`segue doctor --fix` makes it anew from the messages.",
-            partial(_index_anew, patient.database),
+            partial(_index_anew, patient),
         )
     ]
 
@@ -113,7 +118,7 @@ def check_log(patient: Patient) -> list[Finding]:
 
 
 def check_backup(patient: Patient) -> list[Finding]:
-    made = find_last_backup(patient.database)
+    made = find_last_backup(patient)
     if made is None:
         return [advice("There is no backup yet.", "`segue backup FILE` writes one while everything goes on.")]
     if patient.now - made.made_at > _OLD_BACKUP:
@@ -122,9 +127,12 @@ def check_backup(patient: Patient) -> list[Finding]:
     return []
 
 
-def find_last_backup(database: Path) -> LastBackup | None:
-    """The last backup, also of a database that is damaged, as long as that much can be read."""
-    said = last_backup_of(database)
+def find_last_backup(patient: Patient) -> LastBackup | None:
+    """The last backup, also of a file that is damaged, as long as that much can be read."""
+    if patient.is_on_server:
+        with patient.opened(read_only=True) as store:
+            return store.read(OWNER_AT_CONSOLE, remembered_backup)
+    said = last_backup_of(patient.database)
     return LastBackup(*said) if said else None
 
 
@@ -154,8 +162,8 @@ def _salvage(patient: Patient) -> str:
     return f"{count(saved.rows, 'row')} saved, {count(saved.holes, 'gap')} left; the damaged file is {copy}."
 
 
-def _index_anew(database: Path) -> str:
-    with SqlStore(SqliteEngine(database)) as store:
+def _index_anew(patient: Patient) -> str:
+    with patient.opened() as store:
         store.index_all(anew=True)
     return "Every message can be found again."
 

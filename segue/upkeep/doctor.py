@@ -1,6 +1,7 @@
 """An examination of a home from the outside in: what cannot be trusted is mended, or named, before it is relied on."""
 
 from collections.abc import Iterator
+from enum import StrEnum
 from typing import NamedTuple
 
 from segue import config
@@ -10,6 +11,25 @@ from segue.upkeep import database_checks, home_checks, row_checks
 from segue.upkeep.findings import Check, Finding, Patient, Severity
 
 
+class Needs(StrEnum):
+    """What there has to be for something to be looked at."""
+
+    NOTHING = "nothing"
+    DATABASE = "database"
+    FILE = "file"
+    SERVER = "server"
+
+    def are_met(self, patient: Patient) -> bool:
+        match self:
+            case Needs.NOTHING:
+                return True
+            case Needs.SERVER:
+                return patient.is_on_server
+            case Needs.FILE:
+                return not patient.is_on_server and patient.database.exists()
+        return patient.is_on_server or patient.database.exists()
+
+
 class Checkup(NamedTuple):
     """One thing that is looked at."""
 
@@ -17,7 +37,7 @@ class Checkup(NamedTuple):
     check: Check
     is_vital: bool = False
     """Whether nothing after it can be looked at while it has a problem."""
-    needs_database: bool = True
+    needs: Needs = Needs.DATABASE
 
 
 class Result(NamedTuple):
@@ -34,19 +54,20 @@ class Result(NamedTuple):
 
 
 CHECKUPS = (
-    Checkup("configuration", home_checks.check_configuration, needs_database=False),
-    Checkup("time zone", home_checks.check_time_zone, needs_database=False),
-    Checkup("home", home_checks.check_folder, is_vital=True, needs_database=False),
-    Checkup("isolation", home_checks.check_isolation, needs_database=False),
-    Checkup("permissions", home_checks.check_permissions, needs_database=False),
-    Checkup("left-overs", home_checks.check_left_overs, needs_database=False),
-    Checkup("other files", home_checks.check_strangers, needs_database=False),
-    Checkup("disk", home_checks.check_disk, needs_database=False),
-    Checkup("database", database_checks.check_ownership, is_vital=True),
-    Checkup("schema", database_checks.check_schema, is_vital=True),
-    Checkup("integrity", database_checks.check_integrity, is_vital=True),
+    Checkup("configuration", home_checks.check_configuration, needs=Needs.NOTHING),
+    Checkup("time zone", home_checks.check_time_zone, needs=Needs.NOTHING),
+    Checkup("home", home_checks.check_folder, is_vital=True, needs=Needs.NOTHING),
+    Checkup("isolation", home_checks.check_isolation, needs=Needs.NOTHING),
+    Checkup("permissions", home_checks.check_permissions, needs=Needs.NOTHING),
+    Checkup("left-overs", home_checks.check_left_overs, needs=Needs.NOTHING),
+    Checkup("other files", home_checks.check_strangers, needs=Needs.NOTHING),
+    Checkup("disk", home_checks.check_disk, needs=Needs.NOTHING),
+    Checkup("database", database_checks.check_ownership, is_vital=True, needs=Needs.FILE),
+    Checkup("schema", database_checks.check_schema, is_vital=True, needs=Needs.FILE),
+    Checkup("integrity", database_checks.check_integrity, is_vital=True, needs=Needs.FILE),
+    Checkup("server", database_checks.check_server, is_vital=True, needs=Needs.SERVER),
     Checkup("search", database_checks.check_search),
-    Checkup("log", database_checks.check_log),
+    Checkup("log", database_checks.check_log, needs=Needs.FILE),
     Checkup("orphans", row_checks.check_orphans),
     Checkup("counters", row_checks.check_counters),
     Checkup("attachments", row_checks.check_attachments),
@@ -65,7 +86,7 @@ def patient_here(now: float) -> Patient:
 def examine(patient: Patient, *, fix: bool) -> Iterator[Result]:
     """Look at one thing after the other; with `fix`, mend each before the next is looked at."""
     for checkup in CHECKUPS:
-        if checkup.needs_database and not patient.database.exists():
+        if not checkup.needs.are_met(patient):
             continue
         yield (result := _look(checkup, patient, fix=fix))
         if checkup.is_vital and not result.is_well:

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from segue.config import Settings
+from segue.storage.engines import engine_at
+from segue.storage.store import SqlStore
 
 
 class Severity(StrEnum):
@@ -36,7 +38,16 @@ class Patient(NamedTuple):
 
     @property
     def database(self) -> Path:
+        """The file, where there is one."""
         return self.settings.database_path
+
+    @property
+    def is_on_server(self) -> bool:
+        return self.settings.is_on_server
+
+    def opened(self, *, read_only: bool = False) -> SqlStore:
+        """The store, wherever it is."""
+        return SqlStore(engine_at(self.settings.database_at, read_only=read_only))
 
 
 Check = Callable[[Patient], list[Finding]]

@@ -6,11 +6,13 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from segue.core.errors import NoDatabase, StoreCorrupt
+from segue.config import Settings
+from segue.core.errors import NoDatabase, SchemaTooOld, StoreCorrupt
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.text import count
 from segue.sessions import listing
 from segue.sessions.discarding import trash_before
+from segue.storage.engines import engine_at
 from segue.storage.sqlite import SqliteEngine
 from segue.storage.store import SqlStore
 from segue.upkeep.archive import FOLDERS
@@ -22,24 +24,28 @@ KEPT = "backups"
 _DAMAGED = "what the damaged database holds"
 
 
-def describe(home: Path, database: Path) -> str:
+def describe(settings: Settings) -> str:
     """What is in a home, in a few words; nothing when there is nothing to lose. Changes nothing."""
-    found = 0
-    if database.exists():
+    found, home, database = 0, settings.home, settings.database_path
+    if settings.is_on_server or database.exists():
         try:
-            with SqlStore(SqliteEngine(database, read_only=True)) as store:
+            with SqlStore(engine_at(settings.database_at, read_only=True)) as store:
                 found = store.read(OWNER_AT_CONSOLE, listing.stats).sessions
                 found += len(store.read(OWNER_AT_CONSOLE, trash_before))
         except (NoDatabase, StoreCorrupt):
             return _DAMAGED if database.stat().st_size else ""
+        except SchemaTooOld:
+            if not settings.is_on_server:  # there, nothing was kept yet
+                raise
     has_files = any(path.is_file() for name in FOLDERS for path in (home / name).rglob("*"))
     return count(found, "session") if found else "the files" if has_files else ""
 
 
-def open_or_set_aside(home: Path, database: Path, now: float) -> tuple[SqlStore, Path | None]:
+def open_or_set_aside(settings: Settings, now: float) -> tuple[SqlStore, Path | None]:
     """The store; where not even its first page can be read, a new one, and where the damaged file is now."""
+    home, database = settings.home, settings.database_path
     try:
-        store = SqlStore(SqliteEngine(database))
+        store = SqlStore(engine_at(settings.database_at))
     except (NoDatabase, StoreCorrupt):
         aside = kept(home, f"damaged-{stamp(now)}.db")
         for suffix in ("-wal", "-shm", ""):

@@ -11,8 +11,6 @@ from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.text import count
 from segue.ports.store import Transaction
 from segue.sessions import mending
-from segue.storage.sqlite import SqliteEngine
-from segue.storage.store import SqlStore
 from segue.upkeep import archive
 from segue.upkeep.database_checks import find_last_backup
 from segue.upkeep.findings import Finding, Patient
@@ -74,7 +72,7 @@ def check_attachments(patient: Patient) -> list[Finding]:
 
 def _last_backup(patient: Patient) -> tuple[Path | None, set[str]]:
     """The last backup and the names of what it holds; one that cannot be read holds nothing."""
-    made = find_last_backup(patient.database)
+    made = find_last_backup(patient)
     if made is None:
         return None, set()
     try:
@@ -100,19 +98,19 @@ def _place(lost: Lost) -> str:
 
 
 def _adopt(patient: Patient) -> str:
-    with SqlStore(SqliteEngine(patient.database)) as store:
+    with patient.opened() as store:
         adopted = store.write(OWNER_AT_CONSOLE, mending.adopt_orphans)
     return f"{count(len(adopted), 'session')} made for them: {_some(adopted)}."
 
 
 def _remove_tags(patient: Patient) -> str:
-    with SqlStore(SqliteEngine(patient.database)) as store:
+    with patient.opened() as store:
         store.write(OWNER_AT_CONSOLE, lambda tx: tx.health.remove_stray_tags())
     return "They are gone."
 
 
 def _recount(patient: Patient) -> str:
-    with SqlStore(SqliteEngine(patient.database)) as store:
+    with patient.opened() as store:
         counted = store.write(OWNER_AT_CONSOLE, mending.recount_sessions)
     return f"{count(len(counted), 'session')} counted anew."
 
@@ -124,7 +122,7 @@ def _take(patient: Patient, lost: Lost, backup: Path) -> str:
 
 
 def _read(patient: Patient, work: Callable[[Transaction], T]) -> T:
-    with SqlStore(SqliteEngine(patient.database, read_only=True)) as store:
+    with patient.opened(read_only=True) as store:
         return store.read(OWNER_AT_CONSOLE, work)
 
 

@@ -131,6 +131,7 @@ def listed(pilot: Pilot[str]) -> list[str]:
 # Looking
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_the_list_is_that_of_sessions_list_newest_first(store: SqlStore, run: Run) -> None:
     add(store, "older", title="Older one", last_active_at=NOW - HOUR)
     add(store, "newest", title="Newest one", last_active_at=NOW)
@@ -868,6 +869,7 @@ def test_a_session_that_went_meanwhile_is_said(store: SqlStore) -> None:
     drive(store, script)
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_a_home_that_can_only_be_read_is_looked_at(
     store: SqlStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -890,6 +892,7 @@ def test_a_home_that_can_only_be_read_is_looked_at(
     assert found(store, "abc").title == "Name"  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_a_store_that_cannot_be_written_is_opened_for_reading(
     home: Path, monkeypatch: pytest.MonkeyPatch, store: SqlStore
 ) -> None:

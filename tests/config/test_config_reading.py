@@ -152,8 +152,8 @@ def test_a_value_of_the_right_kind_is_taken(name: str, written: object, meant: o
             "owners[1] is 5, but must be a person as platform:id, like telegram:123456.",
         ),
         (
-            nested("database", "postgresql://bob:secret@db/x"),
-            "database is 'postgresql://bob:***@db/x', but must be sqlite (other databases come with a later version).",
+            nested("database", "mysql://bob:secret@db/x"),
+            "database is 'mysql://bob:***@db/x', but must be sqlite or an address that begins with postgresql://.",
         ),
     ],
 )

@@ -123,7 +123,7 @@ def test_days_are_those_of_the_clock_on_the_wall_in_summer_and_in_winter(
     home: Path, tmp_path: Path, berlin: ZoneInfo, is_elsewhere: bool
 ) -> None:
     if is_elsewhere:  # settings that cannot be read do not matter there
-        home.mkdir()
+        home.mkdir(exist_ok=True)
         (home / "config.yaml").write_text("nonsense: [")
     with SessionDB(tmp_path / "elsewhere.db" if is_elsewhere else None) as db:
         for name, moment in [

@@ -296,7 +296,7 @@ def test_what_was_returned_is_there_for_the_next_program(home: Path) -> None:
         name = first.create_session(title="my project")
         first.append_message(name, "user", "hello")
         before = first.export_all()
-    with SessionDB() as second, SessionDB(home / "state.db", read_only=True) as third:
+    with SessionDB() as second, SessionDB(read_only=True) as third:
         assert second.export_all() == third.export_all() == before
 
 
@@ -382,7 +382,7 @@ def test_a_compressed_conversation_is_found_and_read_as_one(db: SessionDB, home:
     db.create_session("a", title="my project")
     for text in ("one", "two"):
         db.append_message("a", "user", text)
-    with open_store(home / "state.db") as store:
+    with open_store() as store:
         summary = draft("user", "so far", 9e9)
         store.write(OWNER_AT_CONSOLE, compress_session, "a", child_id="b", summary=summary, kept=Kept("a", 2), now=9e9)
     db.append_message("b", "user", "three")
@@ -443,7 +443,7 @@ def test_a_deleted_conversation_can_be_had_back(db: SessionDB, home: Path) -> No
     before = db.export_all()
     assert db.delete_session("b") is True
     assert db.session_count() == 0
-    with open_store(home / "state.db") as store:
+    with open_store() as store:
         assert len(store.read(OWNER_AT_CONSOLE, trash_before)) == 2
         store.write(OWNER_AT_CONSOLE, restore_conversation, "a")
     assert db.export_all() == before
@@ -501,9 +501,9 @@ def test_a_store_for_reading_takes_nothing(home: Path) -> None:
         assert db.export_all() == before
 
 
-def test_there_must_be_something_to_read(home: Path) -> None:
+def test_there_must_be_something_to_read(tmp_path: Path) -> None:
     with pytest.raises(StoreReadOnly):
-        SessionDB(read_only=True)
+        SessionDB(tmp_path / "none.db", read_only=True)
 
 
 # Threads

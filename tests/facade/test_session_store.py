@@ -12,7 +12,7 @@ import pytest
 
 from segue import SessionDB, SessionSource, SessionStore
 from segue.app import open_store
-from segue.config import Settings, settings_from
+from segue.config import Settings, from_environment, settings_from
 from segue.core.errors import Invalid, InvalidMessage, LaneNotFound, SessionNotFound
 from segue.core.keys import KeyRules
 from segue.core.lifecycle import Interruption
@@ -29,7 +29,8 @@ HOUR_OF_SILENCE = {"session": {"reset": {"mode": "idle", "idle_minutes": 60}}}
 
 
 def configured(home: Path, **settings: Any) -> Settings:
-    return settings_from({**HOUR_OF_SILENCE, **settings}, home, {"TZ": "UTC"})
+    database = from_environment().database
+    return settings_from({"database": database, **HOUR_OF_SILENCE, **settings}, home, {"TZ": "UTC"})
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def sessions(home: Path) -> Iterator[SessionStore]:
 @pytest.fixture
 def beside(sessions: SessionStore, home: Path) -> Iterator[Store]:
     """The same database by another door, through which the past can be written."""
-    with open_store(home / "state.db") as opened:
+    with open_store() as opened:
         yield opened
 
 
@@ -153,7 +154,7 @@ def test_a_reset_of_nothing_says_that_there_was_nothing(sessions: SessionStore, 
 
 def test_a_daily_reset_says_so(home: Path) -> None:
     daily = configured(home, session={"reset": {"mode": "daily", "at_hour": 4}})
-    with SessionStore(config=daily) as sessions, open_store(home / "state.db") as beside:
+    with SessionStore(config=daily) as sessions, open_store() as beside:
         spoke(beside, 2 * DAY)
         assert sessions.get_or_create_session(DM).auto_reset_reason == "daily"
 
@@ -182,7 +183,7 @@ def test_suspended_goes_before_interrupted_before_busy_before_expired(
         return busy
 
     with SessionStore(config=configured(home), has_active_processes_fn=is_busy) as sessions:
-        with open_store(home / "state.db") as beside:
+        with open_store() as beside:
             spoke(beside, 2 * DAY)
             now = datetime.now(UTC)
             if state.startswith("interrupted"):
@@ -199,7 +200,7 @@ def test_suspended_goes_before_interrupted_before_busy_before_expired(
 
 def test_the_freshness_of_an_interruption_is_a_setting(home: Path) -> None:
     patient = configured(home, agent={"auto_continue_freshness": 7200})
-    with SessionStore(config=patient) as sessions, open_store(home / "state.db") as beside:
+    with SessionStore(config=patient) as sessions, open_store() as beside:
         spoke(beside, 2 * DAY)
         at = datetime.now(UTC) - 61 * MINUTE
         beside.write(OWNER_AT_CONSOLE, interrupt_lane, KEY, Interruption.RESTART, at)
@@ -417,7 +418,7 @@ def test_old_lanes_are_forgotten_and_their_sessions_are_not(home: Path) -> None:
     busy = "agent:main:telegram:dm:4"
     with (
         SessionStore(config=configured(home), has_active_processes_fn=busy.__eq__) as sessions,
-        open_store(home / "state.db") as beside,
+        open_store() as beside,
     ):
         for number, days in ((1, 11), (2, 9), (3, 11), (4, 11)):
             spoke(beside, days * DAY, chat(number), f"s{number}")

@@ -74,6 +74,7 @@ ALPHABETS = [
 
 
 @pytest.mark.torture
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_random_strings_are_answered_in_time(store: SqlStore) -> None:
     source = random.Random(4)
     said = [f"{source.choice(SCRIPTS)} {source.choice(SCRIPTS)} {number}" for number in range(300)]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,6 +18,7 @@ from segue.ports.store import Narrowing, Transaction
 from segue.sessions.recording import append_message
 from segue.sessions.searching import CUT, INCOMPLETE, REBUILDING, Answer, Sort, Wish, search
 from segue.sessions.starting import create_session
+from segue.storage.sqlite import SqliteEngine
 from segue.storage.store import SqlStore
 
 NOW = 2_000_000_000.0
@@ -331,7 +333,12 @@ def test_words_may_be_said_in_different_messages_of_a_conversation(
         "UPDATE messages_fts_data SET block = zeroblob(length(block))",
     ],
 )
-def test_a_damaged_index_never_keeps_a_message_from_being_stored(store: SqlStore, harm: str) -> None:
+def test_a_damaged_index_never_keeps_a_message_from_being_stored(home: Path, harm: str) -> None:
+    with SqlStore(SqliteEngine(home / "state.db")) as store:
+        harm_while_writing(store, harm)
+
+
+def harm_while_writing(store: SqlStore, harm: str) -> None:
     store.write(OWNER, add, "s", [f"word{number} common" for number in range(300)])
     store.index_all()
     store.write(OWNER, lambda tx: tx.search._db.run(harm, {}))  # type: ignore[attr-defined]

@@ -1,0 +1,141 @@
+"""Every row of one database in another, from each kind to each: equal to the last column, cut off anywhere or not."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from postgres_server import Server
+
+from segue.core.ids import LaneKey
+from segue.core.lifecycle import Lane
+from segue.core.messages import draft
+from segue.core.policy import ResetReason
+from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.core.sessions import Session
+from segue.facade.searching import answer
+from segue.ports.store import ResetRow, Transaction
+from segue.sessions.discarding import discard_session
+from segue.sessions.recording import append_message
+from segue.sessions.searching import Wish
+from segue.storage.copying import contents_of, copy_rows
+from segue.storage.postgres import PostgresEngine
+from segue.storage.sqlite import SqliteEngine
+from segue.storage.store import Engine, SqlStore
+
+NOW = 1_700_000_000.123456
+AT = datetime.fromtimestamp(NOW, UTC)
+TEXTS = [
+    "plain", "", "naïve 天气 🚀", "nul \x00 here", "line\nline\r\n\ttab", "' \" \\ % :name %(x)s", "\ufffe\u202e",
+    "x" * 70_000,
+]  # fmt: skip
+
+Make = Callable[[], Engine]
+
+
+@pytest.fixture
+def make_sqlite(tmp_path: Path) -> Make:
+    numbers = iter(range(9))
+    return lambda: SqliteEngine(tmp_path / f"{next(numbers)}.db")
+
+
+@pytest.fixture
+def make_postgres(postgres_server: Server) -> Make:
+    return lambda: PostgresEngine(postgres_server.new_database())
+
+
+@pytest.fixture(params=["sqlite to postgres", "postgres to sqlite"])
+def pair(request: pytest.FixtureRequest, make_sqlite: Make, make_postgres: Make) -> Iterator[tuple[Engine, Engine]]:
+    source, target = make_sqlite(), make_postgres()
+    if request.param.startswith("postgres"):
+        source, target = target, source
+    yield source, target
+    source.close()
+    target.close()
+
+
+def furnish(tx: Transaction, sessions: int = 30, messages: int = 40) -> None:
+    for number in range(sessions):
+        session = Session(
+            f"s{number:03}", "cli", started_at=NOW + number, title=f"title {number}" if number % 2 else None,
+            principal="owner" if number % 3 else "telegram:1", audience="" if number % 5 else "room",
+            parent_session_id=f"s{number - 1:03}" if number % 7 == 6 else None, estimated_cost_usd=number / 7,
+            lane_key=f"lane {number}", ended_at=NOW if number % 2 else None,
+        )  # fmt: skip
+        assert tx.sessions.insert(session)
+        tx.sessions.tag(session.id, ["a", f"tag {number}"])
+        for count in range(messages):
+            role = ("user", "assistant", "tool")[count % 3]
+            append_message(tx, session.id, draft(role, f"{TEXTS[count % len(TEXTS)]} {count}", NOW + count / 3))
+        tx.messages.mark(session.id, messages - 3, "live", "undone")
+        key = LaneKey(f"lane {number}")
+        tx.lanes.insert(Lane(key, None, AT, created_at=AT, updated_at=AT))
+        tx.lanes.add_reset(ResetRow(key, AT, ResetReason.ASKED, "me", None, session.id, True))
+    discard_session(tx, "s005", NOW)
+    tx.meta.set("fact", "kept")
+
+
+def test_every_row_is_there_and_equal(pair: tuple[Engine, Engine]) -> None:
+    source, target = pair
+    SqlStore(source).write(OWNER, furnish)
+    copy_rows(source, target)
+    assert contents_of(target) == contents_of(source)
+    store = SqlStore(target)
+    store.index_all()
+    assert len(answer(store, OWNER, "天气", Wish(limit=1000), seconds=5).hits) == len(
+        answer(SqlStore(source), OWNER, "天气", Wish(limit=1000), seconds=5).hits
+    )
+    added = store.write(OWNER, append_message, "s001", draft("user", "and it goes on", NOW))
+    last = SqlStore(source).read(OWNER, lambda tx: tx.search.state()).last_id
+    assert added.id > last
+
+
+def test_a_copy_that_was_cut_off_goes_on(pair: tuple[Engine, Engine]) -> None:
+    source, target = pair
+    SqlStore(source).write(OWNER, furnish)
+    for pieces in range(1, 20):
+        left = iter(range(pieces))
+
+        def stop(_: int, left: Iterator[int] = left) -> None:
+            if next(left, None) is None:
+                raise KeyboardInterrupt
+
+        with suppress(KeyboardInterrupt):
+            copy_rows(source, target, stop)
+    assert contents_of(target) == contents_of(source)
+
+
+def test_what_changed_meanwhile_is_brought_and_what_is_gone_goes(pair: tuple[Engine, Engine]) -> None:
+    source, target = pair
+    store = SqlStore(source)
+    store.write(OWNER, furnish)
+    copy_rows(source, target)
+    store.write(OWNER, append_message, "s001", draft("user", "later", NOW))
+    store.write(OWNER, lambda tx: tx.messages.mark("s002", 3, "live", "undone"))
+    store.write(OWNER, lambda tx: tx.sessions.delete(["s003", "s029"]))
+    store.write(OWNER, lambda tx: tx.sessions.change("s004", title="another"))
+    store.write(OWNER, lambda tx: tx.meta.remove("fact"))
+    copy_rows(source, target)
+    assert contents_of(target) == contents_of(source)
+
+
+def test_a_backup_is_a_file_and_comes_back(make_postgres: Make, make_sqlite: Make, tmp_path: Path) -> None:
+    source = make_postgres()
+    SqlStore(source).write(OWNER, furnish)
+    before = contents_of(source)
+    source.copy_to(tmp_path / "copy.db", bool)
+    SqlStore(source).write(OWNER, lambda tx: tx.sessions.delete(["s001", "s002"]))
+    seen: list[int] = []
+
+    def look() -> None:
+        seen.append(SqlStore(source).read(OWNER, lambda tx: tx.messages.count()))
+
+    source.replace_with(tmp_path / "copy.db", bool, look)
+    assert contents_of(source) == before
+    assert len(seen) == 1
+    other = make_sqlite()
+    other.replace_with(tmp_path / "copy.db", bool, bool)
+    assert contents_of(other) == before
+    source.close()
+    other.close()

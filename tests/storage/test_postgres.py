@@ -1,0 +1,176 @@
+"""What only a server can do: refuse at its own door, lose a connection, be restarted."""
+
+import subprocess
+from pathlib import Path
+
+import psycopg
+import pytest
+from postgres_server import Server, psql
+from psycopg.conninfo import conninfo_to_dict
+
+from segue.core.errors import SchemaTooNew, StoreBusy, StoreClosed, StoreError, StoreReadOnly
+from segue.core.messages import draft
+from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.core.scope import Audience, Principal, Scope
+from segue.core.sessions import Session
+from segue.ports.store import Transaction
+from segue.sessions.recording import append_message
+from segue.sessions.starting import create_session
+from segue.storage.meta import drawer_of
+from segue.storage.postgres import PostgresEngine
+from segue.storage.postgres_connection import PostgresConnection, place_of, translated
+from segue.storage.postgres_schema import POLICIES
+from segue.storage.store import SqlStore
+
+ALICE, BOB = Scope(Principal("telegram:1")), Scope(Principal("telegram:2"))
+
+
+@pytest.fixture
+def url(postgres_server: Server) -> str:
+    return postgres_server.new_database()
+
+
+def furnish(tx: Transaction, name: str, scope: Scope) -> None:
+    session = Session(name, "cli", principal=scope.principal, audience=scope.audience, title=f"title of {name}")
+    create_session(tx, session)
+    tx.sessions.tag(name, [f"tag of {name}"])
+    append_message(tx, name, draft("user", f"words of {name}", 1.0))
+    tx.meta.set("note", f"note of {name}")
+
+
+@pytest.fixture
+def peopled(url: str) -> str:
+    with SqlStore(PostgresEngine(url)) as store:
+        store.write(ALICE, furnish, "alice", ALICE)
+        store.write(BOB, furnish, "bob", BOB)
+        store.write(OWNER, furnish, "mine", Scope(Principal("owner")))
+    return url
+
+
+def as_principal(principal: str) -> str:
+    drawer = drawer_of(Scope(Principal(principal)))
+    return f"SET segue.principal = '{principal}'; SET segue.drawer = '{drawer}'; "
+
+
+TABLES = [name for name in POLICIES if name != "lanes"]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_without_our_code_the_role_sees_nothing(peopled: str, table: str) -> None:
+    assert psql(peopled, f"SELECT count(*) FROM segue.{table}") == "0"
+    everything = psql(peopled, f"SET segue.sees_all = 'yes'; SELECT count(*) FROM segue.{table}")
+    assert table in ("resets", "trash") or int(everything) > 0, "there is something to be seen"
+
+
+@pytest.mark.parametrize("table", [table for table in TABLES if table not in ("search_words", "resets", "trash")])
+def test_as_a_principal_the_role_sees_its_own(peopled: str, table: str) -> None:
+    seen = psql(peopled, as_principal("telegram:1") + f"SELECT * FROM segue.{table}")
+    assert "alice" in seen
+    assert "bob" not in seen
+    assert "mine" not in seen
+
+
+def test_nothing_of_others_can_be_changed_or_taken_over(peopled: str) -> None:
+    steal = "UPDATE segue.sessions SET principal = 'telegram:1' WHERE id = 'bob' RETURNING 1"
+    assert psql(peopled, as_principal("telegram:1") + steal) == ""
+    give = as_principal("telegram:1") + "UPDATE segue.sessions SET principal = 'telegram:2' WHERE id = 'alice'"
+    with pytest.raises(subprocess.CalledProcessError):
+        psql(peopled, give)
+    into = as_principal("telegram:1") + (
+        "INSERT INTO segue.messages (session_id, seq, role, timestamp) VALUES ('bob', 9, 'user', 1)"
+    )
+    with pytest.raises(subprocess.CalledProcessError):
+        psql(peopled, into)
+
+
+def test_every_table_with_rows_of_people_forces_its_rules(peopled: str, postgres_server: Server) -> None:
+    database = str(conninfo_to_dict(peopled)["dbname"])
+    sql = """
+        SELECT relname FROM pg_class
+        WHERE relnamespace = 'segue'::regnamespace AND relkind = 'r' AND NOT relforcerowsecurity"""
+    assert {row[0] for row in postgres_server.run(sql, database)} == {"schema_version", "writers"}
+
+
+def test_a_role_that_sees_everything_is_spoken_of(peopled: str, postgres_server: Server) -> None:
+    database = str(conninfo_to_dict(peopled)["dbname"])
+    with SqlStore(PostgresEngine(postgres_server.url(database))) as store:
+        assert "a plain one" in store.notices[0]
+    with SqlStore(PostgresEngine(peopled)) as store:
+        assert store.notices == []
+
+
+def test_a_connection_that_was_cut_off_is_replaced(peopled: str, postgres_server: Server) -> None:
+    cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'segue'"
+    with SqlStore(PostgresEngine(peopled)) as store:
+        for number in range(3):
+            postgres_server.run(cut)
+            store.write(OWNER, append_message, "mine", draft("user", f"again {number}", 2.0))
+            postgres_server.run(cut)
+            assert store.read(OWNER, lambda tx: tx.messages.count("mine")) == number + 2
+
+
+def say_twice(store: SqlStore, monkeypatch: pytest.MonkeyPatch, *, is_kept: bool) -> list[str | None]:
+    """Append two messages; of the first, the answer to the commit is lost, which the server has kept or not."""
+    commit = PostgresConnection.commit
+    losses = iter([True])
+
+    def lossy(connection: PostgresConnection) -> None:
+        if next(losses, False):
+            if is_kept:
+                commit(connection)
+            connection.handle.close()
+            raise psycopg.OperationalError("the connection was lost")
+        commit(connection)
+
+    monkeypatch.setattr(PostgresConnection, "commit", lossy)
+    for text in ("one", "two"):
+        store.write(OWNER, append_message, "mine", draft("user", text, 2.0))
+    return [message.content for message in store.read(OWNER, lambda tx: tx.messages.of("mine"))][1:]
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_commit_whose_answer_was_lost_is_asked_after(
+    peopled: str, monkeypatch: pytest.MonkeyPatch, is_kept: bool
+) -> None:
+    with SqlStore(PostgresEngine(peopled)) as store:
+        assert say_twice(store, monkeypatch, is_kept=is_kept) == ["one", "two"]
+
+
+def test_who_does_not_ask_says_it_twice(peopled: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The control: done again blindly, a message that was kept is there twice."""
+    monkeypatch.setattr(PostgresEngine, "_has_committed", lambda *_: False)
+    with SqlStore(PostgresEngine(peopled)) as store:
+        assert say_twice(store, monkeypatch, is_kept=True) == ["one", "one", "two"]
+
+
+def test_what_is_wrong_is_said_in_a_sentence(url: str, postgres_server: Server, tmp_path: Path) -> None:
+    with pytest.raises(StoreBusy, match="cannot be reached"):
+        PostgresEngine(f"postgresql:///x?host={tmp_path}")
+    with SqlStore(PostgresEngine(url)) as store:
+        with SqlStore(PostgresEngine(url, read_only=True)) as reader, pytest.raises(StoreReadOnly):
+            reader.write(OWNER, lambda tx: tx.meta.set("a", "b"))
+        store.close()
+        with pytest.raises(StoreClosed):
+            store.read(OWNER, lambda tx: tx.messages.count())
+    postgres_server.run("UPDATE segue.schema_version SET version = 99", str(conninfo_to_dict(url)["dbname"]))
+    with pytest.raises(SchemaTooNew, match="newer Segue"):
+        PostgresEngine(url)
+    assert "secret" not in place_of("postgresql://me:secret@db.example:5433/work")
+    with pytest.raises(StoreError) as refused:
+        PostgresEngine(f"postgresql://me:secret@/x?host={tmp_path}")
+    assert "secret" not in str(refused.value)
+
+
+def test_named_parameters_are_translated_and_nothing_else() -> None:
+    assert translated("SELECT ':a', b::text, 100 % 3 WHERE c = :c_1 AND d LIKE '%x'") == (
+        "SELECT ':a', b::text, 100 %% 3 WHERE c = %(c_1)s AND d LIKE '%%x'"
+    )
+
+
+def test_a_room_has_its_own(url: str) -> None:
+    room = Audience("room")
+    with SqlStore(PostgresEngine(url)) as store:
+        store.write(Scope(Principal("telegram:1"), room), furnish, "a", Scope(Principal("telegram:1"), room))
+        store.write(Scope(Principal(room), room), furnish, "r", Scope(Principal(room), room))
+        seen = Scope(Principal("telegram:2"), room)
+        assert [one.id for one in store.read(seen, lambda tx: list(tx.sessions.in_order()))] == ["r"]
