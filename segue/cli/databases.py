@@ -9,6 +9,7 @@ from segue.cli.options import YES
 from segue.cli.output import confirm, note, progress, say
 from segue.config import SQLITE, Settings, masked
 from segue.core.errors import Invalid
+from segue.core.places import is_address
 from segue.core.text import count
 from segue.storage.store import SqlStore
 from segue.upkeep import migrating
@@ -46,7 +47,7 @@ def _place(wanted: str, settings: Settings) -> str | Path:
         return settings.database_path
     if wanted in (SQLITE, settings.database):
         raise Invalid(f"{settings.database_place} is what is used already; name another database.")
-    if not wanted.startswith(("postgresql://", "postgres://")):
+    if not is_address(wanted):
         raise Invalid("A database is sqlite or an address that begins with postgresql://.")
     if masked(wanted) != wanted:
         raise Invalid(
@@ -59,8 +60,10 @@ def _check(source: SqlStore, target: SqlStore, settings: Settings, *, replace: b
     there = migrating.in_the_way(target, settings.database_place)
     if not there:
         return
-    held = f"{count(there.sessions, 'session')} and {count(there.messages, 'message')}"
     if not replace:
-        raise Invalid(f"There are {held} already, which are no copy of this; --replace puts these in their place.")
-    here = count(source.count_rows(), "session")
-    confirm(f"Let {here} take the place of {held} there?", yes=yes)
+        raise Invalid(f"There are {_told(there)} already, no copy of this; --replace puts what is here in their place.")
+    confirm(f"Let {_told(migrating.held(source))} take the place of {_told(there)} there?", yes=yes)
+
+
+def _told(held: migrating.Held) -> str:
+    return f"{count(held.sessions, 'session')} and {count(held.messages, 'message')}"

@@ -10,6 +10,7 @@ from segue.config.kinds import Choice, Flag, Kind, Listing, Number, Section, Tab
 from segue.config.masking import masked
 from segue.config.zones import HOST, zone_of
 from segue.core.errors import InvalidKey, InvalidSource
+from segue.core.places import is_address
 from segue.core.policy import FRESHNESS, ResetMode, ResetPolicies, ResetPolicy, ResetRule
 from segue.core.sharing import DmScope
 
@@ -25,7 +26,7 @@ _YEAR = 31_536_000  # seconds
 
 
 def _is_database(said: str) -> bool:
-    return said == SQLITE or said.startswith(("postgresql://", "postgres://"))
+    return said == SQLITE or is_address(said)
 
 
 def _is_platform(name: str) -> bool:

@@ -203,6 +203,10 @@ class Meta(Protocol):
     def remove(self, key: str) -> None: ...
 
 
+FEW_SESSIONS = 500
+"""As many can be named in one question to the index."""
+
+
 class Narrowing(NamedTuple):
     """What of the store is searched; what is not said does not narrow."""
 

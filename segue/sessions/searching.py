@@ -14,7 +14,7 @@ from segue.core.ranking import Weighed, rarity, score
 from segue.core.sessions import Kind
 from segue.core.snippets import snippet
 from segue.core.tokens import fold, is_dense, tokens_of
-from segue.ports.store import IndexState, Narrowing, Stretch, Transaction
+from segue.ports.store import FEW_SESSIONS, IndexState, Narrowing, Stretch, Transaction
 
 RANKED = 200
 """As many of the newest matches are compared with each other; older ones of a very common word are not."""
@@ -23,7 +23,6 @@ _CHUNK = RANKED + 1  # so that one question to the index tells whether there are
 _CHUNK_WITHOUT_INDEX = 1000
 _COUNTED = 1000
 _LOOSE = 600
-_FEW = 500  # sessions
 _WEIGHED_CHARACTERS = 50_000
 
 REBUILDING = "The search index is damaged or being made anew, and searching is slow; `segue doctor --reindex` mends it."
@@ -134,7 +133,7 @@ class Search:
         for term in sorted(terms, key=self._frequency):
             having = {one.session_id for one in islice(self._all(term, narrowing), _COUNTED)}
             narrowing = narrowing._replace(sessions=tuple(sorted(having)))
-            if not 0 < len(having) <= _FEW:
+            if not 0 < len(having) <= FEW_SESSIONS:
                 return [], []
         found = list(islice(self._all(Or(tuple(terms)), narrowing), _LOOSE))
         if found:

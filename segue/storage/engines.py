@@ -3,10 +3,9 @@
 from pathlib import Path
 
 from segue.core.errors import StoreError
+from segue.core.places import is_address
 from segue.storage.sqlite import SqliteEngine
 from segue.storage.store import Engine
-
-_SCHEMES = ("postgresql://", "postgres://")
 
 
 class PostgresMissing(StoreError):
@@ -16,7 +15,7 @@ class PostgresMissing(StoreError):
 
 def engine_at(place: str | Path, *, read_only: bool = False) -> Engine:
     """The database in a file, or at a server's address."""
-    if not str(place).startswith(_SCHEMES):
+    if not is_address(str(place)):
         return SqliteEngine(Path(place), read_only=read_only)
     try:
         from segue.storage.postgres import PostgresEngine  # slow to load, and an extra

@@ -274,7 +274,7 @@ class PostgresEngine:
         encoding, is_privileged = connection.rows(sql)[0]
         if encoding != "UTF8":
             raise StoreError(f"{self.place} is in {encoding}; Segue needs a database in UTF8.")
-        if is_privileged:
+        if is_privileged and not self._notices:
             self._notices.append(
                 f"Segue uses {self.place} as a role that may see everything; use a plain one, so that the server keeps"
                 " people apart as well."

@@ -75,16 +75,9 @@ def declare_all(database: Definer) -> None:
 
 def _spelled(table: Table) -> Table:
     columns = [_column(column) for column in table.columns]
-    return PostgresTable(table.name, (*columns, *([WORDS] if table.name == "messages" else [])), table.constraints)
+    return Table(table.name, (*columns, *([WORDS] if table.name == "messages" else [])), table.constraints, ending="")
 
 
 def _column(column: Column) -> Column:
     rule = _RULES.get(column.rule, column.rule).replace(") VIRTUAL", ") STORED")
     return Column(column.name, _TYPES[column.type], rule)
-
-
-class PostgresTable(Table):
-    @property
-    def sql(self) -> str:
-        lines = [*(column.sql for column in self.columns), *self.constraints]
-        return f"CREATE TABLE IF NOT EXISTS {self.name} (\n  " + ",\n  ".join(lines) + "\n)"

@@ -24,11 +24,12 @@ class Table(NamedTuple):
     name: str
     columns: tuple[Column, ...]
     constraints: tuple[str, ...] = ()
+    ending: str = " STRICT"
 
     @property
     def sql(self) -> str:
         lines = [*(column.sql for column in self.columns), *self.constraints]
-        return f"CREATE TABLE IF NOT EXISTS {self.name} (\n  " + ",\n  ".join(lines) + "\n) STRICT"
+        return f"CREATE TABLE IF NOT EXISTS {self.name} (\n  " + ",\n  ".join(lines) + f"\n){self.ending}"
 
 
 class Definer(Protocol):

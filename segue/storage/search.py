@@ -11,14 +11,13 @@ from segue.core.matching import Found, searched
 from segue.core.query import Node, Term
 from segue.core.scope import Scope
 from segue.core.sessions import Kind
-from segue.ports.store import Chunk, IndexState, Narrowing, Search, Stretch, Waiting
+from segue.ports.store import FEW_SESSIONS, Chunk, IndexState, Narrowing, Search, Stretch, Waiting
 from segue.storage.search_query import Rendered, Spelling, render
 from segue.storage.sql import ALL, LAST_CHARACTER, Condition, Executor, batches, visible
 
 _REMAKING = "search:remaking"
 _INDEXED_TO = "search:indexed_to"
 _MOST_WORDS = 200
-_FEW_SESSIONS = 500
 _MOST_CHARACTERS = 300_000
 """Of a batch: what is taken in at once must not take long, for others wait."""
 
@@ -159,10 +158,10 @@ class SqlSearch(Search):
         asked = narrowing._replace(roles=(), exclude_sessions=())
         if asked not in self._few:
             where = _of_sessions(self._scope, asked)
-            sql = f"SELECT s.id FROM sessions s WHERE {where.sql} LIMIT {_FEW_SESSIONS + 1}"
+            sql = f"SELECT s.id FROM sessions s WHERE {where.sql} LIMIT {FEW_SESSIONS + 1}"
             is_bounded = not self._scope.sees_all or asked._replace(kinds=(), exclude_kinds=()) != Narrowing()
             rows = self._db.rows(sql, where.parameters) if is_bounded else []
-            is_few = is_bounded and len(rows) <= _FEW_SESSIONS
+            is_few = is_bounded and len(rows) <= FEW_SESSIONS
             self._few[asked] = tuple(row[0] for row in rows) if is_few else None
         return self._few[asked]
 

@@ -23,6 +23,10 @@ class Held(NamedTuple):
     messages: int
 
 
+def held(store: SqlStore) -> Held:
+    return store.read(OWNER_AT_CONSOLE, _held)
+
+
 def in_the_way(target: SqlStore, source: str) -> Held | None:
     """What a database holds that is no copy, not even a half, of the source."""
     return target.read(OWNER_AT_CONSOLE, _in_the_way, source)
@@ -41,7 +45,10 @@ def migrate(source: SqlStore, target: SqlStore, name: str, advance: Callable[[in
 
 
 def _in_the_way(tx: Transaction, source: str) -> Held | None:
+    there = _held(tx)
+    return None if not there.sessions or tx.meta.get(COPYING) == source else there
+
+
+def _held(tx: Transaction) -> Held:
     stats = listing.stats(tx)
-    if not stats.sessions or tx.meta.get(COPYING) == source:
-        return None
     return Held(stats.sessions, stats.messages)

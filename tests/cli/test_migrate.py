@@ -53,6 +53,7 @@ def test_there_and_back_killed_on_the_way(home: Path, run: Run, told: int, postg
 
     refused = run("db", "migrate", "--to", "sqlite")
     assert refused.returncode == 1
+    assert f"There are 40 sessions and {told:,} messages already" in refused.stderr
     assert "--replace" in refused.stderr
     back = run("db", "migrate", "--to", "sqlite", "--replace", "--yes")
     assert "equal in both." in back.stdout

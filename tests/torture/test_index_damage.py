@@ -151,6 +151,10 @@ def state_of(home: Path) -> tuple[int, bool]:
 
 def wait_for_progress(home: Path, process: subprocess.Popen[bytes], beyond: int) -> None:
     end = time.monotonic() + 60
-    while not (state_of(home)[1] and state_of(home)[0] > beyond):
+    while True:
+        indexed, is_remaking = state_of(home)
+        assert indexed >= beyond, "it was begun again"
+        if is_remaking and indexed > beyond:
+            return
         assert process.poll() is None, "it was not to finish yet"
         assert time.monotonic() < end
