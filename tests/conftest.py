@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from homes import NewHome, keep_in
 from hypothesis import settings
 from postgres_server import Emptied, Server
 
@@ -18,6 +19,7 @@ from segue.storage.store import Engine, SqlStore
 settings.register_profile("segue", deadline=None, print_blob=True)
 settings.load_profile("segue")
 
+DATABASES = ["sqlite", "postgres"]
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -40,21 +42,41 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """The Python API is tried on each database there is: the one that the home's configuration names."""
-    if "home" in metafunc.fixturenames and Path(metafunc.module.__file__ or "").parent.name == "facade":
-        metafunc.parametrize("home", ["sqlite", "postgres"], indirect=True)
+    """The command line and the Python API are tried on each database: the one that the home's configuration names."""
+    is_edge = Path(metafunc.module.__file__ or "").parent.name in {"cli", "facade"}
+    if is_edge and "database" in metafunc.fixturenames and not metafunc.definition.get_closest_marker("on_file"):
+        metafunc.parametrize("database", DATABASES, indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
+def database(request: pytest.FixtureRequest) -> str:
+    """Where the homes of a test keep their conversations."""
+    return str(getattr(request, "param", "sqlite"))
 
 
 @pytest.fixture
-def home(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, database: str) -> Path:
     """A fresh home folder: not made yet, or with a configuration that names a server."""
     folder = tmp_path / "home"
     monkeypatch.setenv("SEGUE_HOME", str(folder))
-    if getattr(request, "param", "sqlite") == "postgres":
+    if database == "postgres":
         emptied: Emptied = request.getfixturevalue("emptied")
-        folder.mkdir(mode=0o700)
-        (folder / "config.yaml").write_text(f"database: {emptied.empty()}\n", "utf-8")
+        keep_in(folder, emptied.empty())
     return folder
+
+
+@pytest.fixture(scope="module")
+def new_home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, database: str) -> NewHome:
+    """Makes homes that several tests look at."""
+
+    def make(name: str) -> Path:
+        home = tmp_path_factory.mktemp("homes") / name
+        if database == "postgres":
+            server: Server = request.getfixturevalue("postgres_server")
+            keep_in(home, server.new_database())
+        return home
+
+    return make
 
 
 @pytest.fixture(scope="session")
@@ -72,7 +94,7 @@ def emptied(postgres_server: Server) -> Iterator[Emptied]:
     database.close()
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=DATABASES)
 def engine(request: pytest.FixtureRequest, home: Path) -> Engine:
     """An empty database of each kind there is."""
     if request.param == "sqlite":

@@ -20,10 +20,10 @@ from segue.core.redaction import redact
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.ports.store import Transaction
 from segue.sessions.retaining import forget_announcements
-from segue.storage.connection import SqliteConnection, looking_at
-from segue.storage.examining import Counts, complaints, counts
-from segue.storage.faults import LAST_BACKUP, our_errors
-from segue.storage.ownership import APPLICATION_ID, check_age
+from segue.storage.examining import Counts
+from segue.storage.faults import LAST_BACKUP
+from segue.storage.ownership import check_age
+from segue.storage.resting import is_ours, leave_word, schema_of, sound_counts
 from segue.storage.schema import SCHEMA_VERSION
 from segue.storage.store import SqlStore
 from segue.upkeep import archive
@@ -57,7 +57,7 @@ def pack_home(
         with Staging(target.parent) as staged:
             copy, part = staged.folder / DATABASE, staged.folder / "backup.zip"
             store.copy_to(copy)
-            contents = Contents(now, program, _schema(copy), *_sound(copy), files={})
+            contents = Contents(now, program, schema_of(copy), *sound_counts(copy), files={})
             files = {DATABASE: copy, **_config(home, staged.folder), **_files(home)}
             with os.fdopen(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600), "wb") as opened:
                 contents = archive.pack(opened, contents, files, advance)
@@ -76,11 +76,10 @@ def check_backup(source: Path, folder: Path, advance: Advance = bool) -> Content
     """Unpack a backup into an empty folder, and look at everything in it."""
     contents = archive.unpack(source, folder, advance)
     database = folder / DATABASE
-    with looking_at(database) as connection, our_errors(database):
-        if connection.value("PRAGMA application_id") != APPLICATION_ID:
-            raise Invalid(f"{source} holds another program's database; nothing was changed.")
-    check_age(_schema(database), SCHEMA_VERSION, source)
-    if _sound(database) != Counts(contents.sessions, contents.messages):
+    if not is_ours(database):
+        raise Invalid(f"{source} holds another program's database; nothing was changed.")
+    check_age(schema_of(database), SCHEMA_VERSION, source)
+    if sound_counts(database) != Counts(contents.sessions, contents.messages):
         raise Invalid(f"{source} holds another number of messages than it says; nothing was changed.")
     return contents
 
@@ -95,7 +94,7 @@ def restore(
         contents = check_backup(source, staged.folder, advance)
         for name in FOLDERS:
             (staged.folder / name).mkdir(mode=0o700, exist_ok=True)
-        _announce(staged.folder / DATABASE, staged.folder)
+        leave_word(staged.folder / DATABASE, RESTORING, staged.folder.name)
         sync_folder(staged.folder)
         sync_folder(home)
         if store.notices:  # without a log, nobody can read while the database changes
@@ -143,26 +142,3 @@ def _config(home: Path, folder: Path) -> dict[str, Path]:
     copy = folder / CONFIG
     copy.write_text(redact(text), "utf-8")
     return {CONFIG: copy}
-
-
-def _sound(database: Path) -> Counts:
-    with our_errors(database), looking_at(database) as connection:
-        if found := complaints(connection):
-            raise StoreCorrupt(f"The database is damaged ({found[0].says}); `segue doctor` says what can be done.")
-        return counts(connection)
-
-
-def _schema(database: Path) -> int:
-    with our_errors(database), looking_at(database) as connection:
-        return int(str(connection.value("SELECT version FROM schema_version")))
-
-
-def _announce(database: Path, folder: Path) -> None:
-    """Let the database itself say that files wait for it."""
-    with our_errors(database):
-        connection = SqliteConnection(database, writes=True)
-        try:
-            sql = "INSERT OR REPLACE INTO state_meta (key, value) VALUES (:key, :value)"
-            connection.run(sql, {"key": RESTORING, "value": folder.name})
-        finally:
-            connection.handle.close()

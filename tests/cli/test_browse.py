@@ -34,6 +34,8 @@ from segue.sessions import discarding, marking, titling
 from segue.storage.sqlite import SqliteEngine
 from segue.storage.store import SqlStore
 
+pytestmark = pytest.mark.on_file
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Script = Callable[[Pilot[str]], Awaitable[None]]
 

@@ -14,7 +14,7 @@ import pytest
 
 from segue import SessionDB
 
-pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
+pytestmark = [pytest.mark.on_file, pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")]
 
 PATIENCE = 30.0
 READY = "ready> "

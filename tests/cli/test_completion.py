@@ -20,6 +20,8 @@ import pytest
 from segue import SessionDB
 from segue.cli.completing import Candidate, offers, quoted_for_line, split_typed
 
+pytestmark = pytest.mark.on_file
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 SHELLS = ["bash", "zsh", "fish"]

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+pytestmark = pytest.mark.on_file
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 

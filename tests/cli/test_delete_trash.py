@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from homes import configure
 
 from segue import SessionDB
 from segue.app import open_store
@@ -123,7 +124,7 @@ def test_yes_moves_a_conversation_into_the_trash(run: Run, shelf: Path) -> None:
 
 
 def test_the_days_in_the_trash_are_those_of_the_settings(run: Run, shelf: Path) -> None:
-    (shelf / "config.yaml").write_text("retention: {trash_days: 1}", encoding="utf-8")
+    configure(shelf, "retention: {trash_days: 1}\n")
     assert "for 1 day." in run("sessions", "delete", "alpha", "-y").stdout
 
 
@@ -286,6 +287,7 @@ def replace_alpha(run: Run) -> None:
     assert result.stdout == "1 replaced.\n"
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize("at_first", ["at hand", "trashed", "trashed and restored"])
 def test_a_purge_leaves_no_byte_of_a_conversation(run: Run, shelf: Path, at_first: str) -> None:
     mark_everything()
@@ -302,6 +304,7 @@ def test_a_purge_leaves_no_byte_of_a_conversation(run: Run, shelf: Path, at_firs
     assert trashed(run) == []
 
 
+@pytest.mark.on_file
 def test_a_purge_of_what_was_replaced_takes_the_old_copy_too(run: Run, shelf: Path) -> None:
     replace_alpha(run)
     assert b"This is alpha." in bytes_of(shelf)
@@ -320,6 +323,7 @@ def test_a_purge_is_shown_first_and_a_dry_run_keeps_everything(run: Run, shelf: 
     assert everything() == before
 
 
+@pytest.mark.on_file
 def test_an_emptied_trash_leaves_no_byte(run: Run, shelf: Path) -> None:
     mark_everything()
     put_into_the_trash("marked", days_ago=1)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 import pytest
+from homes import NewHome, database_of
 
 from segue import SessionDB, __version__
 from segue.cli import cli
@@ -17,10 +18,10 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def pair(new_home: NewHome) -> Path:
     """A home with two conversations whose ids begin alike."""
-    home = tmp_path_factory.mktemp("pair") / "home"
-    with SessionDB(home / "state.db") as db:
+    home = new_home("pair")
+    with SessionDB(database_of(home)) as db:
         db.create_session("20250305_091523_a1b2c3d4", title="my project")
         db.create_session("20250305_104500_deadbeef", title="Résumé 語")
     return home
@@ -125,6 +126,7 @@ def test_a_span_that_no_clock_knows_is_an_error(run: Run, pair: Path, minutes: s
     assert "--active" in result.stderr
 
 
+@pytest.mark.on_file
 def test_a_file_that_is_no_database_is_left_alone(run: Run, home: Path) -> None:
     home.mkdir(mode=0o700)
     (home / "state.db").write_text("Dear diary, this is no database at all. " * 100, encoding="utf-8")
@@ -133,6 +135,7 @@ def test_a_file_that_is_no_database_is_left_alone(run: Run, home: Path) -> None:
     assert (home / "state.db").read_text(encoding="utf-8").startswith("Dear diary")
 
 
+@pytest.mark.on_file
 def test_another_program_s_database_is_left_alone(run: Run, home: Path) -> None:
     home.mkdir(mode=0o700)
     with sqlite3.connect(home / "state.db") as theirs:
@@ -245,6 +248,7 @@ def test_a_group_lists_its_commands_with_a_line_about_each(run: Run) -> None:
         assert any(line.split()[:1] == [name] and line.endswith(".") for line in shown.splitlines())
 
 
+@pytest.mark.on_file
 def test_help_needs_no_home(run: Run, home: Path) -> None:
     home.write_text("no folder", encoding="utf-8")
     assert run("sessions", "list", "--help").returncode == 0

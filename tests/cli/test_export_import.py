@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from homes import NewHome, database_of
 
 from segue import SessionDB
 from segue.core.text import storable
@@ -64,13 +65,21 @@ def rich_sessions() -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def archive(new_home: NewHome) -> Path:
     """A home with sessions that have something in every corner."""
-    home = tmp_path_factory.mktemp("archive") / "home"
-    with SessionDB(home / "state.db") as db:
+    home = new_home("archive")
+    with SessionDB(database_of(home)) as db:
         sessions = rich_sessions()
         assert db.import_sessions(sessions)["added"] == len(sessions)
     return home
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder in which there is nothing else."""
+    made = tmp_path / "exports"
+    made.mkdir()
+    return made
 
 
 @pytest.fixture
@@ -159,29 +168,29 @@ def test_where_nothing_fits_nothing_is_written(run: Run, archive: Path, tmp_path
     assert (tmp_path / "good.jsonl").read_text() == "from before"
 
 
-def test_a_session_that_is_not_there_makes_no_file(run: Run, archive: Path, tmp_path: Path) -> None:
+def test_a_session_that_is_not_there_makes_no_file(run: Run, archive: Path, folder: Path) -> None:
     arguments = ["--session-id", "child", "--session-id", "nobody"]
-    result = run("sessions", "export", str(tmp_path / "some.jsonl"), *arguments, SEGUE_HOME=str(archive))
+    result = run("sessions", "export", str(folder / "some.jsonl"), *arguments, SEGUE_HOME=str(archive))
     assert (result.returncode, result.stdout) == (1, "")
     assert "'nobody'" in result.stderr
-    assert list(tmp_path.iterdir()) == []
+    assert list(folder.iterdir()) == []
 
 
 @pytest.mark.parametrize("target", ["missing/all.jsonl", "folder", "."])
 def test_a_target_that_cannot_be_written_is_a_sentence_and_leaves_nothing(
-    run: Run, archive: Path, tmp_path: Path, target: str
+    run: Run, archive: Path, folder: Path, target: str
 ) -> None:
-    (tmp_path / "folder").mkdir()
-    result = run("sessions", "export", os.path.join(tmp_path, target), SEGUE_HOME=str(archive))
+    (folder / "folder").mkdir()
+    result = run("sessions", "export", os.path.join(folder, target), SEGUE_HOME=str(archive))
     assert (result.returncode, result.stdout) == (1, "")
     assert len(result.stderr.splitlines()) == 1
-    assert str(tmp_path) in result.stderr
-    assert [file.name for file in tmp_path.rglob("*")] == ["folder"]
+    assert str(folder) in result.stderr
+    assert [file.name for file in folder.rglob("*")] == ["folder"]
 
 
 @pytest.mark.usefixtures("careless")
-def test_an_existing_file_is_replaced_at_once_and_becomes_private(run: Run, archive: Path, tmp_path: Path) -> None:
-    target = tmp_path / "all.jsonl"
+def test_an_existing_file_is_replaced_at_once_and_becomes_private(run: Run, archive: Path, folder: Path) -> None:
+    target = folder / "all.jsonl"
     target.write_text("from before", encoding="utf-8")
     target.chmod(0o644)
     with target.open(encoding="utf-8") as reader:
@@ -191,7 +200,7 @@ def test_an_existing_file_is_replaced_at_once_and_becomes_private(run: Run, arch
         assert reader.read() == "from before"
     assert len(lines_of(target)) == 5
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
-    assert list(tmp_path.iterdir()) == [target]
+    assert list(folder.iterdir()) == [target]
 
 
 def test_when_the_disk_refuses_the_old_file_stays(archive: Path, tmp_path: Path) -> None:

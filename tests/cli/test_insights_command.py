@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from homes import NewHome, database_of
+from postgres_server import psql
+from psycopg.conninfo import make_conninfo
 
 from segue import SessionDB
 
@@ -24,11 +27,11 @@ pytestmark = pytest.mark.skipif(shutil.which("sqlite3") is None, reason="the sql
 
 
 @pytest.fixture(scope="module")
-def office(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def office(new_home: NewHome) -> Path:
     """A home with forty sessions of four platforms over sixty days."""
-    home = tmp_path_factory.mktemp("insights") / "home"
+    home = new_home("insights")
     now = time.time()
-    with SessionDB(home / "state.db") as db:
+    with SessionDB(database_of(home)) as db:
         for number in range(40):
             at = now - number * 1.5 * DAY - 3600
             source = ["cli", "telegram", "slack", "cron"][number % 4]
@@ -50,10 +53,14 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def ask(home: Path, sql: str) -> list[list[str]]:
-    """What the plain sqlite3 program answers."""
-    command = ["sqlite3", "-readonly", "-separator", "\t", str(home / "state.db"), sql]
+    """What the database's own program answers."""
+    place = database_of(home)
+    if isinstance(place, str):
+        answer = psql(make_conninfo(place, user="postgres", options="-c search_path=segue"), sql)
+        return [line.split("|") for line in answer.split("\n")]
+    command = ["sqlite3", "-readonly", "-separator", "|", str(place), sql]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env={**ZONE}, timeout=60)
-    return [line.split("\t") for line in done.stdout.splitlines()]
+    return [line.split("|") for line in done.stdout.splitlines()]
 
 
 def number(home: Path, sql: str) -> float:
@@ -90,6 +97,7 @@ def test_every_sum_is_what_sql_says(run: Run, office: Path, days: int, source: s
         assert said == {(name, int(sessions), int(tokens)) for name, sessions, tokens in rows}
 
 
+@pytest.mark.on_file  # in the dialect of one of the two
 @pytest.mark.parametrize("days", [7, 365])
 def test_activity_and_tools_are_what_sql_says(run: Run, office: Path, days: int) -> None:
     found = seen(run, office, "--days", str(days))

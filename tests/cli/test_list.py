@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from homes import NewHome, database_of
 
 from segue import SessionDB
 
@@ -47,16 +48,16 @@ def conversation(name: str, minutes_ago: float, said: str = "Hello there", **fie
 
 
 def filled(home: Path, *sessions: dict[str, object]) -> Path:
-    with SessionDB(home / "state.db") as db:
+    with SessionDB(database_of(home)) as db:
         assert db.import_sessions(sessions)["added"] == len(sessions)
     return home
 
 
 @pytest.fixture(scope="module")
-def varied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def varied(new_home: NewHome) -> Path:
     """A home with something for every filter."""
     return filled(
-        tmp_path_factory.mktemp("varied") / "home",
+        new_home("varied"),
         conversation("plan", 3.5 * DAY, source="discord", title="Plan of the house", agent="scout"),
         conversation("chat", 5, title="Alpha", tags=["work", "home"]),
         conversation("job", 10, source="cron"),
@@ -69,21 +70,21 @@ def varied(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def many(new_home: NewHome) -> Path:
     """A home with 25 conversations, none of them named; the first one was active last."""
     sessions = [conversation(f"20250305_0915{n:02}_a1b2c3d4", n) for n in range(25)]
-    return filled(tmp_path_factory.mktemp("many") / "home", *sessions)
+    return filled(new_home("many"), *sessions)
 
 
 @pytest.fixture(scope="module")
-def worldly(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def worldly(new_home: NewHome) -> Path:
     """A home whose conversations are named in many scripts, one of them under another program's long id."""
     sessions = [
         conversation(f"20250305_0915{n:02}_a1b2c3d4", n, f"{title} {title}", title=title)
         for n, title in enumerate(TITLES)
     ]
     foreign = conversation("agent:main:imported:" + "from-another-program-" * 6, 90, source=LONG_SOURCE)
-    return filled(tmp_path_factory.mktemp("worldly") / "home", *sessions, foreign)
+    return filled(new_home("worldly"), *sessions, foreign)
 
 
 def cells(text: str) -> int:
@@ -213,6 +214,7 @@ def test_the_columns_stand_below_each_other_in_every_script(run: Run, worldly: P
     assert starts == {cells(shown[0][: shown[0].index("ID")])}
 
 
+@pytest.mark.on_file
 def test_listing_imports_only_what_it_needs(many: Path) -> None:
     script = """
 import sys

@@ -13,6 +13,8 @@ from psycopg.conninfo import conninfo_to_dict
 
 from segue import SessionDB
 
+pytestmark = pytest.mark.on_file
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from postgres_server import Emptied
 
+pytestmark = pytest.mark.on_file
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 LINES = [

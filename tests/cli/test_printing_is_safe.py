@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
+from homes import NewHome, database_of
 
 from segue import SessionDB
 from segue.core.text import storable
@@ -58,15 +59,15 @@ def hostile_session(name: str, **fields: object) -> dict[str, object]:
 def fill(home: Path) -> Path:
     first, second = hostile_session("evil-1"), hostile_session("evil-2")
     child = hostile_session("evil-1b", parent_session_id=first["id"])
-    with SessionDB(home / "state.db") as db:
+    with SessionDB(database_of(home)) as db:
         assert db.import_sessions([first, second, child, {"id": "plain", "source": "cli"}])["added"] == 4
     return home
 
 
 @pytest.fixture(scope="module")
-def bad_place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bad_place(new_home: NewHome) -> Path:
     """A home full of hostile text, in a folder with a hostile name; only for looking."""
-    return fill(tmp_path_factory.mktemp("bad") / "ho\x1b[31mme\u202e")
+    return fill(new_home("ho\x1b[31mme\u202e"))
 
 
 def command(home: Path, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
@@ -229,7 +230,7 @@ def test_exported_text_is_harmless_in_a_terminal_and_still_whole(bad_place: Path
 def test_line_breaks_in_stored_text_fake_no_lines(tmp_path: Path) -> None:
     home = tmp_path / "home"
     sessions = [{"id": f"fake-{n}\nTotal sessions: 0", "source": f"cli\nTotal messages: {n}"} for n in (1, 2)]
-    with SessionDB(home / "state.db") as db:
+    with SessionDB(database_of(home)) as db:
         assert db.import_sessions(sessions)["added"] == 2
     lines = {
         "list": (4, 0),

@@ -14,6 +14,7 @@ from secret_shapes import SHAPES, Shape
 from segue import SessionDB
 from segue.core.errors import Ambiguous, Invalid, SegueError, SessionNotFound, TitleTaken
 
+pytestmark = pytest.mark.on_file
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 CRASH = """

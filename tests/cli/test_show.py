@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from homes import NewHome, database_of
 
 from segue import SessionDB, SessionSource, SessionStore
 from segue.config import Settings
@@ -27,9 +28,9 @@ def said(role: str, content: str, **fields: object) -> dict[str, object]:
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def library(new_home: NewHome) -> Path:
     """A home with a conversation of every sort."""
-    home = tmp_path_factory.mktemp("library") / "home"
+    home = new_home("library")
     call = {"id": "1", "type": "function", "function": {"name": "terminal", "arguments": '{"command":"make"}'}}
     sessions: list[dict[str, object]] = [
         {
@@ -64,7 +65,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {"id": LONG, "source": "cli", "messages": [said("user", f"Message {n}.") for n in range(1, 31)]},
         {"id": EXACT, "source": "cli", "messages": [said("user", WORDS)]},
     ]
-    with SessionDB(home / "state.db") as db:
+    with SessionDB(database_of(home)) as db:
         assert db.import_sessions(sessions)["added"] == len(sessions)
     return home
 
@@ -127,7 +128,7 @@ def test_an_earlier_part_says_where_the_conversation_goes_on(run: Run, library: 
 
 
 def test_a_reset_is_marked_with_the_session_before_it(run: Run, home: Path) -> None:
-    with SessionStore(home / "state.db", Settings(home)) as store:
+    with SessionStore(database_of(home), Settings(home)) as store:
         source = SessionSource(platform="telegram", chat_id="5", user_id="5")
         before = store.get_or_create_session(source)
         store.append_to_transcript(before.session_id, {"role": "user", "content": "Good night"})

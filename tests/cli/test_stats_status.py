@@ -6,17 +6,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from homes import NewHome, database_of
 
 from segue import SessionDB
+from segue.config import masked
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="module")
-def office(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def office(new_home: NewHome) -> Path:
     """A home with seven sessions of three platforms, and one in the trash."""
-    home = tmp_path_factory.mktemp("office") / "home"
-    with SessionDB(home / "state.db") as db:
+    home = new_home("office")
+    with SessionDB(database_of(home)) as db:
         for number, source in enumerate(["telegram"] * 4 + ["cli", "cli", "cron", "discord"]):
             name = db.create_session(f"session-{number}", source, started_at=1741166123.0 + number)
             for _ in range(2 if source == "telegram" else 1):
@@ -75,8 +77,8 @@ def test_status_says_where_things_are_and_how_much_there_is(run: Run, office: Pa
     result = run("status", SEGUE_HOME=str(office), COLUMNS="80")
     assert (result.returncode, result.stderr) == (0, "")
     assert f"Home      {office}\n" in result.stdout
-    assert f"{office}/state.db, " in result.stdout
-    assert "segue init" in result.stdout
+    assert f"{masked(str(database_of(office)))}, " in result.stdout.replace("\n          ", "")
+    assert ("segue init" in result.stdout) is not (office / "config.yaml").exists()
     assert "7 sessions, 11 messages, 0 lanes, 1 in the trash\n" in result.stdout
 
 
@@ -94,7 +96,8 @@ def test_status_is_data_for_programs_too(run: Run, office: Path) -> None:
         *("home", "config", "database", "database_bytes", "notices", "recent"),
         *("sessions", "messages", "lanes", "trash"),
     }
-    assert (facts["home"], facts["database"], facts["config"]) == (str(office), f"{office}/state.db", None)
+    assert (facts["home"], facts["database"]) == (str(office), masked(str(database_of(office))))
+    assert (facts["config"] is not None) is (office / "config.yaml").exists()
     assert (facts["sessions"], facts["messages"], facts["lanes"], facts["trash"]) == (7, 11, 0, 1)
     assert [row["id"] for row in facts["recent"]] == [f"session-{n}" for n in (5, 4, 3, 2, 1)]
 

@@ -1,13 +1,13 @@
 """What goes by itself is told the day before, whatever command somebody happens to use."""
 
 import json
-import sqlite3
 import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from homes import Beside, configure
 
 from segue import SessionDB
 
@@ -18,17 +18,15 @@ DAY = 86400
 
 def later(home: Path, days: float) -> None:
     """Let time pass: whatever the store remembers happened that much earlier."""
-    with sqlite3.connect(home / "state.db") as connection:
-        connection.execute("UPDATE trash SET trashed_at = trashed_at - ?", (days * DAY,))
-        connection.execute("UPDATE sessions SET last_active_at = last_active_at - ?", (days * DAY,))
-        rows = connection.execute("SELECT key, value FROM state_meta WHERE key LIKE 'upkeep:%'").fetchall()
-        for key, value in rows:
+    with Beside(home) as beside:
+        beside.ask("UPDATE trash SET trashed_at = trashed_at - ?", days * DAY)
+        beside.ask("UPDATE sessions SET last_active_at = last_active_at - ?", days * DAY)
+        for key, value in beside.ask("SELECT key, value FROM state_meta WHERE substr(key, 1, 7) = ?", "upkeep:"):
             said = json.loads(value)
             if isinstance(said, list) and isinstance(said[0], str):
                 continue  # names have no moment
             moved = [one - days * DAY for one in said] if isinstance(said, list) else said - days * DAY
-            connection.execute("UPDATE state_meta SET value = ? WHERE key = ?", (json.dumps(moved), key))
-    connection.close()
+            beside.ask("UPDATE state_meta SET value = ? WHERE key = ?", json.dumps(moved), key)
 
 
 @pytest.mark.parametrize("command", [["sessions", "list"], ["status"], ["sessions", "trash", "list"]])
@@ -55,7 +53,7 @@ def test_old_conversations_go_into_the_trash_when_a_setting_says_so(home: Path, 
             if name != "open":
                 db.end_session(name, "done")
     run("sessions", "pin", "pinned")
-    (home / "config.yaml").write_text("retention:\n  prune_days: 100\n")
+    configure(home, "retention:\n  prune_days: 100\n")
     later(home, 100)
     assert "1 conversation without activity for 100 days will go into the trash" in run("sessions", "list").stderr
     later(home, 1.1)
