@@ -5,6 +5,9 @@ SegueError
 ├── Ambiguous           a prefix or a name that fits several sessions
 ├── Invalid             TitleTooLong · TitleTaken · InvalidKey · InvalidSource · InvalidMessage · InvalidSession
 │                       InvalidSettings
+├── InUse               somebody else is at work there (LeaseLost: and took over from us)
+├── ModelError          NoModel · BadKey · UnknownModel · RateLimited · ContextOverflow
+│                       ModelUnavailable · StreamBroken
 └── StoreError          the store cannot do its work
     ├── StoreBusy (StoreConflict) · StoreFull · StoreReadOnly · StoreFault      try again when the cause is gone
     ├── StoreCorrupt · StoreForked · StoreClosed                this handle is finished
@@ -103,6 +106,50 @@ def choice(choices: type[C], said: str, noun: str) -> C:
         return choices(said)
     except ValueError:
         raise Invalid(f"{said!r} is not {noun}: use {', '.join(choices)}.") from None
+
+
+class InUse(SegueError):
+    """Somebody else is at work there, and nobody may interfere."""
+
+
+class LeaseLost(InUse):
+    """Somebody else has taken over what we were working on; nothing more of ours is stored there."""
+
+
+class ModelError(SegueError):
+    """A model did not answer; what to do about it is in the sentence."""
+
+
+class NoModel(ModelError):
+    """There is none to ask."""
+
+
+class BadKey(ModelError):
+    """The provider does not accept the key."""
+
+
+class UnknownModel(ModelError):
+    """The provider has no such model."""
+
+
+class RateLimited(ModelError):
+    """Too many questions, or no more money; later ones may be answered."""
+
+    def __init__(self, sentence: str, retry_after: float | None = None) -> None:
+        super().__init__(sentence)
+        self.retry_after = retry_after
+
+
+class ContextOverflow(ModelError):
+    """The conversation is longer than the model can read."""
+
+
+class ModelUnavailable(ModelError):
+    """It cannot be reached, or is too busy; the same question may be answered in a moment."""
+
+
+class StreamBroken(ModelError):
+    """The answer broke off, or makes no sense."""
 
 
 class StoreError(SegueError):

@@ -123,6 +123,12 @@ class Said(NamedTuple):
         return self.content if self.content_json is None else decode(self.content_json)
 
 
+def said(message: Draft, seq: int) -> Said:
+    """A message as it will be read back."""
+    values = message._asdict() | {"seq": seq, "state": str(State.LIVE)}
+    return Said._make(values[name] for name in Said._fields)
+
+
 JSON_COLUMNS = (
     "tool_calls",
     "reasoning_details",

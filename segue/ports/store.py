@@ -15,10 +15,12 @@ from segue.core.scope import Scope
 from segue.core.sessions import Listed, Session
 from segue.core.usage import Billing, Usage
 
-if TYPE_CHECKING:  # slow to load, and only lanes and searching need them
+if TYPE_CHECKING:  # slow to load, and only some commands need them
+    from segue.core.leases import HeldLease, Lease, Run
     from segue.core.lifecycle import Lane
     from segue.core.matching import Found
     from segue.core.query import Node, Term
+    from segue.core.turns import Step, Turn
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -182,6 +184,39 @@ class Lanes(Protocol):
         """The reset that a session began with."""
 
 
+class Turns(Protocol):
+    """Turns and their steps."""
+
+    def find(self, turn_id: str) -> "Turn | None": ...
+    def running_in(self, session_id: str) -> "Turn | None":
+        """The turn of a session that has not come to its end."""
+
+    def insert(self, turn: "Turn") -> bool:
+        """Store a new turn; False when another one runs in its session."""
+
+    def change(self, turn_id: str, **columns: Any) -> bool: ...
+    def steps(self, turn_id: str) -> "list[Step]": ...
+    def begin_step(self, step: "Step") -> None: ...
+    def end_step(self, turn_id: str, number: int, state: str, at: float) -> bool: ...
+
+
+class Leases(Protocol):
+    """Who works on what, by the clock of the database."""
+
+    def find(self, name: str) -> "HeldLease | None": ...
+    def take(self, name: str, owner: str, principal: str, seconds: float) -> "Lease":
+        """Take a lease from whoever has it."""
+
+    def hold(self, lease: "Lease", seconds: float) -> bool:
+        """Keep a lease for a while longer; False when somebody else has it. Whoever else takes it meanwhile waits."""
+
+    def release(self, lease: "Lease") -> None: ...
+    def now(self) -> float: ...
+    def find_run(self, run_id: str) -> "Run | None": ...
+    def add_run(self, run: "Run") -> None: ...
+    def change_run(self, run_id: str, **columns: Any) -> bool: ...
+
+
 class Trash(Protocol):
     def put(self, entry: TrashEntry, payload: str) -> TrashEntry:
         """Keep a session; the entry with its number."""
@@ -311,6 +346,10 @@ class Transaction(Protocol):
     def messages(self) -> Messages: ...
     @property
     def lanes(self) -> Lanes: ...
+    @property
+    def turns(self) -> Turns: ...
+    @property
+    def leases(self) -> Leases: ...
     @property
     def trash(self) -> Trash: ...
     @property

@@ -55,6 +55,9 @@ class SqliteConnection(Executor):
         self.handle.execute(sql, parameters)
         return self.handle.last_insert_rowid()
 
+    def now(self) -> float:
+        return float(str(self.value("SELECT unixepoch('subsec')")))
+
     def data_version(self) -> object:
         """A number that changes when somebody else has written."""
         return self.value("PRAGMA data_version")

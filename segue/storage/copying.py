@@ -13,7 +13,18 @@ from typing import Any, NamedTuple, Protocol
 from segue.core.messages import Draft
 from segue.core.scope import OWNER_AT_CONSOLE, Scope
 from segue.storage.patience import PATIENCE, patiently
-from segue.storage.schema import LANES, MESSAGES, RESETS, SESSION_TAGS, SESSIONS, STATE_META, TRASH, Table
+from segue.storage.schema import (
+    LANES,
+    MESSAGES,
+    RESETS,
+    SESSION_TAGS,
+    SESSIONS,
+    STATE_META,
+    STEPS,
+    TRASH,
+    TURNS,
+    Table,
+)
 from segue.storage.sql import Condition, Executor, Row, columns, placeholders
 
 COPYING = "copying:from"
@@ -26,6 +37,8 @@ _KEYS = {
     LANES: ("key",),
     RESETS: ("id",),
     TRASH: ("id",),
+    TURNS: ("id",),
+    STEPS: ("turn_id", "number"),
     STATE_META: ("key",),
 }
 _OWN_FACTS = ("search:", "copying:")  # of a database itself, not of what it holds

@@ -81,6 +81,9 @@ class PostgresConnection(Executor):
     def insert(self, sql: str, parameters: Parameters) -> int:
         return int(self.rows(f"{sql} RETURNING id", parameters)[0][0])
 
+    def now(self) -> float:
+        return float(self.rows("SELECT extract(epoch FROM clock_timestamp())")[0][0])
+
     def columns_of(self, table: str) -> set[str]:
         sql = """
             SELECT column_name FROM information_schema.columns

@@ -40,6 +40,10 @@ POLICIES = {
     "lanes": (_OWN, _OWN),
     "resets": (_OF_OWN_SESSION.format("to_session"), "true"),
     "trash": (_OWN, _OWN),
+    "runs": (_ALL, "true"),
+    "leases": (f"({_ALL} OR principal = (SELECT current_setting('segue.principal', true)))", "true"),
+    "turns": (_OF_OWN_SESSION.format("session_id"),) * 2,
+    "steps": (f"({_ALL} OR EXISTS (SELECT 1 FROM turns t WHERE t.id = turn_id))",) * 2,
     "state_meta": (f"({_ALL} OR {_DRAWER})",) * 2,
     "search_words": (_ALL, "true"),
 }

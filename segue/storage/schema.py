@@ -7,7 +7,7 @@ what is missing. Steps that change data or indexes are numbered migrations, each
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 
 class Column(NamedTuple):
@@ -186,11 +186,73 @@ TRASH = Table(
     ),
 )
 
+RUNS = Table(
+    "runs",
+    (
+        Column("id", "TEXT", "PRIMARY KEY NOT NULL"),
+        Column("program", "TEXT", "NOT NULL"),
+        Column("host", "TEXT", "NOT NULL"),
+        Column("boot", "TEXT", "NOT NULL"),
+        Column("pid", "INTEGER", "NOT NULL"),
+        Column("process_started", "TEXT", "NOT NULL"),
+        Column("began_at", "REAL", "NOT NULL"),
+        Column("beat_at", "REAL", "NOT NULL"),
+        Column("ended_at", "REAL"),
+    ),
+)
+
+LEASES = Table(
+    "leases",
+    (
+        Column("name", "TEXT", "PRIMARY KEY NOT NULL"),
+        Column("owner", "TEXT", "NOT NULL"),
+        Column("epoch", "INTEGER", "NOT NULL"),
+        Column("expires_at", "REAL", "NOT NULL"),
+        Column("taken_at", "REAL", "NOT NULL"),
+        Column("principal", "TEXT", "NOT NULL"),
+    ),
+)
+
+TURNS = Table(
+    "turns",
+    (
+        Column("id", "TEXT", "PRIMARY KEY NOT NULL"),
+        Column("session_id", "TEXT", "NOT NULL REFERENCES sessions(id) ON DELETE CASCADE"),
+        Column("run_id", "TEXT", "NOT NULL"),
+        Column("state", "TEXT", "NOT NULL CHECK (state IN ('running', 'done', 'stopped', 'failed'))"),
+        Column("attempt", "INTEGER", "NOT NULL"),
+        Column("first_seq", "INTEGER", "NOT NULL"),
+        Column("begun_at", "REAL", "NOT NULL"),
+        Column("ended_at", "REAL"),
+        Column("reason", "TEXT"),
+    ),
+)
+
+STEPS = Table(
+    "steps",
+    (
+        Column("turn_id", "TEXT", "NOT NULL REFERENCES turns(id) ON DELETE CASCADE"),
+        Column("number", "INTEGER", "NOT NULL"),
+        Column("kind", "TEXT", "NOT NULL CHECK (kind IN ('model', 'tool'))"),
+        Column("name", "TEXT", "NOT NULL"),
+        Column("call_id", "TEXT"),
+        Column("is_idempotent", *_COUNT),
+        Column("state", "TEXT", "NOT NULL CHECK (state IN ('begun', 'done', 'failed'))"),
+        Column("begun_at", "REAL", "NOT NULL"),
+        Column("ended_at", "REAL"),
+    ),
+    ("PRIMARY KEY (turn_id, number)",),
+)
+
 STATE_META = Table("state_meta", (Column("key", "TEXT", "PRIMARY KEY NOT NULL"), Column("value", "TEXT")))
 SEARCH_WORDS = Table("search_words", (Column("word", "TEXT", "PRIMARY KEY NOT NULL"),))
 VERSION = Table("schema_version", (Column("version", "INTEGER", "NOT NULL"),))
 
-TABLES = (SESSIONS, MESSAGES, SESSION_TAGS, LANES, RESETS, TRASH, STATE_META, SEARCH_WORDS, VERSION)
+TABLES = (
+    *(SESSIONS, MESSAGES, SESSION_TAGS, LANES, RESETS, TRASH),
+    *(RUNS, LEASES, TURNS, STEPS),
+    *(STATE_META, SEARCH_WORDS, VERSION),
+)
 
 INDEXES = (
     "CREATE INDEX IF NOT EXISTS idx_sessions_recent ON sessions(archived, kind, last_active_at, id)",
@@ -207,6 +269,8 @@ INDEXES = (
     "CREATE INDEX IF NOT EXISTS idx_resets_lane ON resets(lane_key)",
     "CREATE INDEX IF NOT EXISTS idx_resets_to ON resets(to_session)",
     "CREATE INDEX IF NOT EXISTS idx_trash_moment ON trash(trashed_at)",
+    "CREATE INDEX IF NOT EXISTS idx_turns_session ON turns(session_id, first_seq)",
+    "CREATE UNIQUE INDEX IF NOT EXISTS idx_turns_running ON turns(session_id) WHERE state = 'running'",
 )
 
 Migration = Callable[[Definer], None]

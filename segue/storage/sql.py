@@ -24,6 +24,9 @@ class Executor(Protocol):
     def insert(self, sql: str, parameters: Parameters) -> int:
         """Execute an `INSERT` of one row; the id it got."""
 
+    def now(self) -> float:
+        """The clock of the database, which all who share it see alike."""
+
 
 class Condition:
     """A growing `WHERE`, and the parameters it needs."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, Self, TypeVa
 from segue.core.errors import StoreError
 from segue.core.messages import Draft
 from segue.core.scope import OWNER_AT_CONSOLE, Scope
-from segue.ports.store import IndexState, Lanes, Search, Transaction
+from segue.ports.store import IndexState, Lanes, Leases, Search, Transaction, Turns
 from segue.storage.health import SqlHealth
 from segue.storage.indexing import Indexing
 from segue.storage.messages import SqlMessages
@@ -71,6 +71,18 @@ class SqlTransaction:
         from segue.storage.lanes import SqlLanes  # slow to load, and most commands know no lanes
 
         return SqlLanes(self._executor, self.scope)
+
+    @cached_property
+    def turns(self) -> Turns:
+        from segue.storage.turns import SqlTurns  # only chats need them
+
+        return SqlTurns(self._executor, self.scope)
+
+    @cached_property
+    def leases(self) -> Leases:
+        from segue.storage.leases import SqlLeases
+
+        return SqlLeases(self._executor)
 
     @cached_property
     def search(self) -> Search:

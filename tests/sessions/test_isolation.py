@@ -20,6 +20,7 @@ from segue.core.policy import ResetReason
 from segue.core.query import Word, parse
 from segue.core.scope import OWNER_AT_CONSOLE, Audience, Principal, Scope
 from segue.core.sessions import Session
+from segue.core.turns import Step, StepKind, StepState, Turn, TurnState
 from segue.ports import store as ports
 from segue.ports.store import Filter, Narrowing, ResetRow, Stretch, Transaction
 from segue.sessions import discarding, exporting, finding, insights, listing, reading, recalling, searching
@@ -58,6 +59,7 @@ class Asker:
         self.ids = [f"{name}-id" for name in names]
         self.titles = [f"{name}-title" for name in names]
         self.lanes = [f"{name}-lane" for name in names]
+        self.turns = [f"{name}-turn" for name in names]
         self.words = [f"{name}w" for name in names]
         self.numbers = range(newest - 3 * len(names), newest + 1)
 
@@ -103,6 +105,9 @@ def every_table(asker: Asker) -> dict[str, Any]:
         "Lanes.listed": tx.lanes.listed(),
         "Lanes.resets": each(tx.lanes.resets, asker.lanes),
         "Lanes.reset_into": each(tx.lanes.reset_into, asker.ids),
+        "Turns.find": each(tx.turns.find, asker.turns),
+        "Turns.running_in": each(tx.turns.running_in, asker.ids),
+        "Turns.steps": each(tx.turns.steps, asker.turns),
         "Trash.listed": tx.trash.listed(),
         "Trash.older_than": tx.trash.older_than(NOW + 9),
         "Trash.oldest": tx.trash.oldest(),
@@ -119,12 +124,15 @@ NO_READS = {
     "Sessions": "insert change record recount add_usage delete tag untag",
     "Messages": "append insert mark",
     "Lanes": "insert change delete add_reset",
+    "Turns": "insert change begin_step end_step",
+    "Leases": "take hold release now add_run change_run",
     "Trash": "put remove",
     "Meta": "set remove",
     "Search": "waiting take_in begin_again",  # all messages, for the index and nobody else
 }
 TELL_NOTHING = {
     "Sessions": "holder_of titles_of",  # a principal's titles, in whatever room, so that each is theirs once
+    "Leases": "find find_run",  # asked by the program for itself, and holds nothing that anybody said
     "Search": "frequency state is_whole",  # numbers; that they tell nothing is asked of whole answers elsewhere
 }
 
@@ -191,6 +199,8 @@ def furnish(tx: Transaction, owners: list[tuple[str, str]]) -> None:
         append_message(tx, session.id, draft("user", f"{name}w common", NOW))
         append_message(tx, session.id, draft("assistant", f"{name}w common", NOW, tool_calls=[call]))
         append_message(tx, session.id, draft("tool", f"{name}w common output", NOW, tool_call_id="1"))
+        tx.turns.insert(Turn(f"{name}-turn", session.id, f"{name}-run", TurnState.RUNNING, 1, 1, NOW))
+        tx.turns.begin_step(Step(f"{name}-turn", 1, StepKind.TOOL, f"{name}tool", "1", 0, StepState.BEGUN, NOW))
         key = LaneKey(f"{name}-lane")
         tx.lanes.insert(Lane(key, None, at, principal=principal, audience=audience, created_at=at, updated_at=at))
         tx.lanes.add_reset(ResetRow(key, at, ResetReason.ASKED, name, None, session.id, True))
@@ -200,7 +210,17 @@ def furnish(tx: Transaction, owners: list[tuple[str, str]]) -> None:
 
 def test_every_method_that_reads_is_asked(store: SqlStore) -> None:
     asked = store.read(OWNER_AT_CONSOLE, lambda tx: set(every_table(Asker(tx, []))))
-    for table in (ports.Sessions, ports.Messages, ports.Lanes, ports.Trash, ports.Meta, ports.Search):
+    tables = (
+        ports.Sessions,
+        ports.Messages,
+        ports.Lanes,
+        ports.Turns,
+        ports.Leases,
+        ports.Trash,
+        ports.Meta,
+        ports.Search,
+    )
+    for table in tables:
         known = {name for name in vars(table) if not name.startswith("_")}
         left_out = {*NO_READS.get(table.__name__, "").split(), *TELL_NOTHING.get(table.__name__, "").split()}
         assert {f"{table.__name__}.{name}" for name in known - left_out} <= asked

@@ -1,0 +1,140 @@
+"""Our agent: a model is asked, the tools it wants are run, and it is asked again until it has nothing more to do."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+from segue.core.errors import ContextOverflow, ModelError
+from segue.core.events import (
+    Event,
+    Failed,
+    ModelCalled,
+    Note,
+    Reply,
+    Steered,
+    ToolCall,
+    ToolFinished,
+    ToolStarted,
+)
+from segue.core.messages import Draft, Said, draft, said
+from segue.core.transcript import as_chat
+from segue.core.turns import OUTCOME_UNKNOWN, Fate, last_calls, reply_draft, result_draft
+from segue.ports.agent import Task
+from segue.ports.model import Model, Request
+from segue.ports.tool import Tool, ToolFailed
+
+MOST_MODEL_CALLS = 50
+"""In one turn: an agent that goes round in circles comes to an end."""
+LONGEST_OUTPUT = 100_000
+"""Characters of a tool's result."""
+
+
+class Loop:
+    """An agent of models, the first that answers, and tools."""
+
+    def __init__(self, models: Sequence[Model], tools: Sequence[Tool]) -> None:
+        self._models = models
+        self._tools: Mapping[str, Tool] = {tool.spec.name: tool for tool in tools}
+
+    async def run(self, task: Task) -> AsyncIterator[Event]:
+        rows = list(task.view)
+        async for event in self._salvaged(task, rows):
+            yield event
+        for _ in range(MOST_MODEL_CALLS):
+            for text in task.steered():
+                rows.append(_row(draft("user", text, time.time()), rows))
+                yield Steered(text)
+            reply = None
+            async for event in self._asked(task, rows):
+                reply = event if isinstance(event, Reply) else reply
+                yield event
+            if reply is None:
+                return  # and why has been said
+            rows.append(_row(reply_draft(reply, 0.0), rows))
+            for call in reply.calls:
+                async for event in self._called(task, call, rows):
+                    yield event
+            if not reply.calls:
+                return
+        yield Failed(f"The agent asked the model {MOST_MODEL_CALLS} times without coming to an end; say how to go on.")
+
+    # Models
+
+    async def _asked(self, task: Task, rows: Sequence[Said]) -> AsyncIterator[Event]:
+        """The answer of the first model that gives one; the others are tried as long as nothing was shown."""
+        for number, model in enumerate(self._models):
+            is_last = number == len(self._models) - 1
+            has_begun = False
+            yield ModelCalled(model.name, model.provider)
+            try:
+                async for event in model.stream(self._request(task, rows, model)):
+                    has_begun = True
+                    yield event
+            except ModelError as error:
+                if is_last or has_begun or isinstance(error, ContextOverflow):
+                    yield Failed(_advised(error, has_begun))
+                    return
+                yield Note(f"{error} Going on with {self._models[number + 1].name}.")
+            else:
+                return
+
+    def _request(self, task: Task, rows: Sequence[Said], model: Model) -> Request:
+        specs = [tool.spec for tool in self._tools.values()]
+        return Request(task.system, as_chat(rows, provider=model.provider), specs, task.effort)
+
+    # Tools
+
+    async def _salvaged(self, task: Task, rows: list[Said]) -> AsyncIterator[Event]:
+        """Results for the calls that a crash left without one."""
+        for call in last_calls(rows)[0]:
+            fate = task.pending.get(call.id)
+            if fate is Fate.RUN:
+                async for event in self._called(task, call, rows):
+                    yield event
+            elif fate is Fate.UNKNOWN:
+                result = ToolFinished(call, OUTCOME_UNKNOWN, is_error=True)
+                rows.append(_row(result_draft(result, 0.0), rows))
+                yield result
+
+    async def _called(self, task: Task, call: ToolCall, rows: list[Said]) -> AsyncIterator[Event]:
+        tool, arguments = self._tools.get(call.name), call.parsed()
+        if tool is None:
+            result = ToolFinished(call, f"There is no tool {call.name!r}; there are {', '.join(self._tools)}.", True)
+        elif arguments is None:
+            result = ToolFinished(call, "The arguments are not a JSON object; call it again with one.", is_error=True)
+        elif (risk := tool.risk(arguments)) and not await task.agrees(call, risk):
+            result = ToolFinished(call, "The user did not allow this. Do not try it again in another way.", True)
+        else:
+            yield ToolStarted(call, tool.is_idempotent)
+            result = await _result_of(tool, call, arguments, task.session_id)
+        rows.append(_row(result_draft(result, 0.0), rows))
+        yield result
+
+
+async def _result_of(tool: Tool, call: ToolCall, arguments: dict[str, Any], session_id: str) -> ToolFinished:
+    try:
+        output = await tool.run(arguments, session_id)
+    except ToolFailed as error:
+        return ToolFinished(call, str(error), is_error=True)
+    except asyncio.CancelledError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a tool raises is for the model to deal with
+        return ToolFinished(call, f"{type(error).__name__}: {error}", is_error=True)
+    return ToolFinished(call, _cut(output))
+
+
+def _cut(output: str) -> str:
+    if len(output) <= LONGEST_OUTPUT:
+        return output
+    half = LONGEST_OUTPUT // 2
+    left_out = len(output) - 2 * half
+    return f"{output[:half]}\n… {left_out:,} characters left out …\n{output[-half:]}"
+
+
+def _advised(error: ModelError, has_begun: bool) -> str:
+    return f"The answer was cut off: {error} /retry asks again." if has_begun else str(error)
+
+
+def _row(message: Draft, rows: Sequence[Said]) -> Said:
+    return said(message, rows[-1].seq + 1 if rows else 1)

@@ -1,0 +1,219 @@
+"""One turn, from a person's words to the last event: whatever the agent yields is stored before it goes on."""
+
+import asyncio
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+
+from segue.agent.door import Door
+from segue.core.errors import LeaseLost, SegueError
+from segue.core.events import (
+    Done,
+    Event,
+    Failed,
+    ModelCalled,
+    Reply,
+    Steered,
+    Text,
+    ToolCall,
+    ToolFinished,
+    ToolStarted,
+)
+from segue.core.leases import Lease
+from segue.core.messages import Draft, draft
+from segue.core.turns import Turn, TurnState
+from segue.ports.agent import Agent, Task
+from segue.ports.failpoints import Point, reached
+from segue.sessions import turning
+from segue.sessions.turning import Situation
+
+Emit = Callable[[Event], None]
+Agrees = Callable[[ToolCall, str], Awaitable[bool]]
+
+STOPPED = "The user stopped this before it came to its end."
+
+
+class TurnRunner:
+    """Runs the turns of one session that this process holds the lease of."""
+
+    def __init__(self, door: Door, lease: Lease, session_id: str, agent: Agent, agrees: Agrees) -> None:
+        self._door = door
+        self._lease = lease
+        self._session_id = session_id
+        self._agent = agent
+        self._agrees = agrees
+        self._heard: list[str] = []
+        self._driving: asyncio.Task[None] | None = None
+
+    async def answer(
+        self, message: Draft | None, emit: Emit, *, model: str | None = None, effort: str | None = None
+    ) -> None:
+        """Store what a person said and let the agent answer; None answers what stands there."""
+        reached(Point.BEFORE_TURN_OPENS)
+        turn = Turn(uuid.uuid4().hex, self._session_id, self._lease.owner, TurnState.RUNNING, 1, 0, time.time())
+        situation = await self._door.write(turning.open_turn, self._lease, turn, message)
+        reached(Point.AFTER_TURN_OPENS)
+        await self._run(situation, emit, model, effort)
+
+    async def carry_on(self, broken: Turn, emit: Emit, *, model: str | None = None, effort: str | None = None) -> None:
+        """Bring a turn to its end that was cut off."""
+        if broken.attempt >= turning.MOST_ATTEMPTS:
+            reason = f"It was cut off {broken.attempt} times."
+            await self._door.write(turning.give_up_turn, self._lease, broken, time.time(), reason)
+            emit(Failed(f"The last answer was cut off {broken.attempt} times and is given up; ask again."))
+            return
+        situation = await self._door.write(turning.take_up_turn, self._lease, broken, self._lease.owner)
+        await self._run(situation, emit, model, effort)
+
+    def steer(self, text: str) -> None:
+        """Say something to the agent while it works; it hears it between two steps."""
+        self._heard.append(text)
+
+    def stop(self) -> None:
+        """Let go of the turn at once."""
+        if self._driving is not None:
+            self._driving.cancel()
+
+    @property
+    def is_running(self) -> bool:
+        return self._driving is not None and not self._driving.done()
+
+    async def _run(self, situation: Situation, emit: Emit, model: str | None, effort: str | None) -> None:
+        task = Task(
+            session_id=self._session_id,
+            system=situation.system,
+            view=situation.view,
+            pending=situation.pending,
+            model=model,
+            effort=effort,
+            steered=self._take_heard,
+            agrees=self._agrees,
+        )
+        record = Recorder(self._door, self._lease, situation.turn, situation.steps)
+        self._driving = asyncio.create_task(self._drive(record, task, emit))
+        await asyncio.wait({self._driving})
+        if self._driving.cancelled():
+            await record.stopped()
+            emit(Done(was_stopped=True))
+        elif error := self._driving.exception():
+            await record.failed(error)
+            raise error
+
+    async def _drive(self, record: "Recorder", task: Task, emit: Emit) -> None:
+        async with aclosing(self._agent.run(task)) as events:  # type: ignore[type-var]
+            async for event in events:
+                await record.event(event)
+                emit(event)
+        await record.ended()
+        emit(Done())
+
+    def _take_heard(self) -> list[str]:
+        heard, self._heard = self._heard, []
+        return heard
+
+
+class Recorder:
+    """What a turn has come to, row by row."""
+
+    def __init__(self, door: Door, lease: Lease, turn: Turn, steps: int) -> None:
+        self._door = door
+        self._lease = lease
+        self._turn = turn
+        self._steps = steps
+        self._model_step: int | None = None
+        self._wanted: set[str] = set()
+        self._open: dict[str, tuple[int, ToolCall]] = {}
+        self._pieces: list[str] = []
+        self._failure: str | None = None
+
+    async def event(self, event: Event) -> None:
+        """Store what an event says, if it says something that lasts."""
+        match event:
+            case ModelCalled():
+                await self._model_begins(event)
+            case Text(text):
+                self._pieces.append(text)
+            case Reply():
+                await self._replied(event)
+            case ToolStarted():
+                await self._tool_begins(event)
+            case ToolFinished():
+                await self._tool_ends(event)
+            case Steered(text):
+                message = draft("user", text, time.time())
+                await self._door.write(turning.record_speech, self._lease, self._turn, message)
+            case Failed(sentence):
+                self._failure = sentence
+
+    async def ended(self) -> None:
+        """The agent has said all it had to say."""
+        if self._pieces:
+            await self._replied(Reply("".join(self._pieces), finish_reason="error" if self._failure else "stop"))
+        reached(Point.BEFORE_TURN_ENDS)
+        state = TurnState.FAILED if self._failure else TurnState.DONE
+        await self._door.write(turning.end_turn, self._lease, self._turn, state, time.time(), self._failure)
+        reached(Point.AFTER_TURN_ENDS)
+
+    async def stopped(self) -> None:
+        """Somebody asked to stop: what was said so far is kept, and whatever ran is answered for."""
+        await self._keep_what_there_is("stopped")
+        await self._door.write(turning.end_turn, self._lease, self._turn, TurnState.STOPPED, time.time())
+
+    async def failed(self, error: BaseException) -> None:
+        """Something went wrong that the agent did not expect."""
+        if isinstance(error, LeaseLost):
+            return  # whoever has the session now decides what becomes of it
+        await self._keep_what_there_is("error")
+        reason = str(error) if isinstance(error, SegueError) else type(error).__name__
+        await self._door.write(turning.end_turn, self._lease, self._turn, TurnState.FAILED, time.time(), reason)
+
+    async def _keep_what_there_is(self, finish_reason: str) -> None:
+        if self._pieces:
+            await self._replied(Reply("".join(self._pieces), finish_reason=finish_reason))
+        for _, call in list(self._open.values()):
+            await self._tool_ends(ToolFinished(call, STOPPED, is_error=True))
+
+    async def _model_begins(self, event: ModelCalled) -> None:
+        reached(Point.BEFORE_MODEL_BEGINS)
+        number = self._next()
+        name = f"{event.provider}/{event.model}"
+        await self._door.write(turning.begin_model_step, self._lease, self._turn, number, name, time.time())
+        self._model_step = number
+        self._pieces.clear()
+        reached(Point.AFTER_MODEL_BEGINS)
+
+    async def _replied(self, reply: Reply) -> None:
+        reached(Point.BEFORE_REPLY_IS_STORED)
+        number, self._model_step = self._model_step, None
+        self._pieces.clear()
+        self._wanted = {call.id for call in reply.calls}
+        await self._door.write(turning.record_reply, self._lease, self._turn, number, reply, time.time())
+        reached(Point.AFTER_REPLY_IS_STORED)
+
+    async def _tool_begins(self, event: ToolStarted) -> None:
+        if event.call.id not in self._wanted:  # an agent that does not say what its model answered
+            await self._replied(Reply("".join(self._pieces), (event.call,), finish_reason="tool_calls"))
+        reached(Point.BEFORE_TOOL_BEGINS)
+        number = self._next()
+        self._open[event.call.id] = (number, event.call)
+        await self._door.write(
+            turning.begin_tool_step,
+            self._lease,
+            self._turn,
+            number,
+            event.call,
+            is_idempotent=event.is_idempotent,
+            now=time.time(),
+        )
+        reached(Point.AFTER_TOOL_BEGINS)
+
+    async def _tool_ends(self, event: ToolFinished) -> None:
+        reached(Point.BEFORE_RESULT_IS_STORED)
+        number, _ = self._open.pop(event.call.id, (None, None))
+        await self._door.write(turning.record_result, self._lease, self._turn, number, event, time.time())
+        reached(Point.AFTER_RESULT_IS_STORED)
+
+    def _next(self) -> int:
+        self._steps += 1
+        return self._steps

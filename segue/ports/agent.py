@@ -1,0 +1,45 @@
+"""An agent: whatever answers people. Ours is `agent/loop.py`; any other can stand in its place."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from segue.core.events import Chat, Event, ToolCall
+from segue.core.messages import Said
+from segue.core.transcript import as_chat
+from segue.core.turns import Fate
+
+
+def _nobody_speaks() -> list[str]:
+    return []
+
+
+async def _nobody_agrees(_call: ToolCall, _risk: str) -> bool:
+    return False
+
+
+class Task(NamedTuple):
+    """What an agent is asked to do in one turn."""
+
+    session_id: str
+    system: str
+    view: Sequence[Said]
+    """The conversation so far, the newest message last."""
+    pending: Mapping[str, Fate] = {}
+    """Calls of the last assistant message that were cut off, when a turn is carried on after a crash."""
+    model: str | None = None
+    """The one that this conversation wants, when it wants a particular one."""
+    effort: str | None = None
+    steered: Callable[[], list[str]] = _nobody_speaks
+    """What people have said since the agent last asked."""
+    agrees: Callable[[ToolCall, str], Awaitable[bool]] = _nobody_agrees
+    """Whether somebody agrees to a risk."""
+
+    @property
+    def conversation(self) -> list[Chat]:
+        """The conversation in the format of OpenAI."""
+        return as_chat(self.view)
+
+
+class Agent(Protocol):
+    def run(self, task: Task) -> AsyncIterator[Event]:
+        """Work on a task. What is yielded is stored before the agent goes on; cancelled, it leaves nothing running."""

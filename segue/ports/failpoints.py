@@ -1,0 +1,38 @@
+"""The places at which a turn may be cut off: a test names one, and stops the program there.
+
+Each stands just before or just after something that lasts. Nothing happens at any of them unless a test has said so.
+"""
+
+from collections.abc import Callable
+from enum import StrEnum
+
+
+class Point(StrEnum):
+    BEFORE_TURN_OPENS = "before_turn_opens"
+    AFTER_TURN_OPENS = "after_turn_opens"
+    BEFORE_MODEL_BEGINS = "before_model_begins"
+    AFTER_MODEL_BEGINS = "after_model_begins"
+    BEFORE_REPLY_IS_STORED = "before_reply_is_stored"
+    AFTER_REPLY_IS_STORED = "after_reply_is_stored"
+    BEFORE_TOOL_BEGINS = "before_tool_begins"
+    AFTER_TOOL_BEGINS = "after_tool_begins"
+    BEFORE_RESULT_IS_STORED = "before_result_is_stored"
+    AFTER_RESULT_IS_STORED = "after_result_is_stored"
+    BEFORE_TURN_ENDS = "before_turn_ends"
+    AFTER_TURN_ENDS = "after_turn_ends"
+
+
+def _nothing(point: Point) -> None: ...
+
+
+_act: Callable[[Point], None] = _nothing
+
+
+def arm(act: Callable[[Point], None]) -> None:
+    """Let something happen whenever a point is reached."""
+    global _act
+    _act = act
+
+
+def reached(point: Point) -> None:
+    _act(point)

@@ -1,0 +1,61 @@
+"""Leases and the runs that hold them, by the clock of the database."""
+
+from typing import Any
+
+from segue.core.leases import HeldLease, Lease, Run
+from segue.ports.store import Leases
+from segue.storage.sql import Executor, columns, placeholders
+
+_HELD = columns(HeldLease._fields)
+_RUN = columns(Run._fields)
+_MINE = "name = :name AND owner = :owner AND epoch = :epoch"
+
+
+class SqlLeases(Leases):
+    def __init__(self, executor: Executor) -> None:
+        self._db = executor
+
+    def find(self, name: str) -> HeldLease | None:
+        rows = self._db.rows(f"SELECT {_HELD} FROM leases WHERE name = :name", {"name": name})
+        return HeldLease._make(rows[0]) if rows else None
+
+    def take(self, name: str, owner: str, principal: str, seconds: float) -> Lease:
+        now = self.now()
+        sql = """
+            INSERT INTO leases (name, owner, epoch, expires_at, taken_at, principal)
+            VALUES (:name, :owner, 1, :expires_at, :now, :principal)
+            ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, epoch = leases.epoch + 1,
+            expires_at = excluded.expires_at, taken_at = excluded.taken_at, principal = excluded.principal"""
+        values = {"name": name, "owner": owner, "principal": principal, "now": now, "expires_at": now + seconds}
+        self._db.run(sql, values)
+        taken = self.find(name)
+        assert taken is not None
+        return Lease(name, owner, taken.epoch)
+
+    def hold(self, lease: Lease, seconds: float) -> bool:
+        expires_at = self.now() + seconds
+        return (
+            self._db.run(
+                f"UPDATE leases SET expires_at = :expires_at WHERE {_MINE}",
+                lease._asdict() | {"expires_at": expires_at},
+            )
+            > 0
+        )
+
+    def release(self, lease: Lease) -> None:
+        """The row stays, and with it the epoch: whoever held it once can never be mistaken for its holder again."""
+        self._db.run(f"UPDATE leases SET expires_at = 0 WHERE {_MINE}", lease._asdict())
+
+    def now(self) -> float:
+        return self._db.now()
+
+    def find_run(self, run_id: str) -> Run | None:
+        rows = self._db.rows(f"SELECT {_RUN} FROM runs WHERE id = :id", {"id": run_id})
+        return Run._make(rows[0]) if rows else None
+
+    def add_run(self, run: Run) -> None:
+        self._db.run(f"INSERT INTO runs ({_RUN}) VALUES ({placeholders(Run._fields)})", run._asdict())
+
+    def change_run(self, run_id: str, **changes: Any) -> bool:
+        listed = ", ".join(f"{name} = :{name}" for name in changes)
+        return self._db.run(f"UPDATE runs SET {listed} WHERE id = :id", changes | {"id": run_id}) > 0

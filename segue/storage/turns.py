@@ -1,0 +1,59 @@
+"""The turns of sessions, and the steps of turns."""
+
+from typing import Any
+
+from segue.core.scope import Scope
+from segue.core.turns import Step, StepState, Turn, TurnState
+from segue.ports.store import Turns
+from segue.storage.sql import Executor, columns, placeholders, visible
+
+_TURN = columns(Turn._fields)
+_STEP = columns(Step._fields)
+
+
+class SqlTurns(Turns):
+    def __init__(self, executor: Executor, scope: Scope) -> None:
+        self._db = executor
+        self._scope = scope
+
+    def find(self, turn_id: str) -> Turn | None:
+        return self._find("id = :value", turn_id)
+
+    def running_in(self, session_id: str) -> Turn | None:
+        return self._find(f"session_id = :value AND state = '{TurnState.RUNNING}'", session_id)
+
+    def insert(self, turn: Turn) -> bool:
+        sql = f"INSERT INTO turns ({_TURN}) VALUES ({placeholders(Turn._fields)}) ON CONFLICT DO NOTHING"
+        return self._db.run(sql, turn._asdict()) > 0
+
+    def change(self, turn_id: str, **changes: Any) -> bool:
+        listed = ", ".join(f"{name} = :{name}" for name in changes)
+        condition, parameters = self._own()
+        sql = f"UPDATE turns SET {listed} WHERE id = :turn_id AND {condition}"
+        return self._db.run(sql, changes | parameters | {"turn_id": turn_id}) > 0
+
+    def steps(self, turn_id: str) -> list[Step]:
+        condition, parameters = self._own()
+        sql = f"""
+            SELECT {_STEP} FROM steps WHERE turn_id = :turn_id
+            AND EXISTS (SELECT 1 FROM turns WHERE id = :turn_id AND {condition}) ORDER BY number"""
+        return [Step._make(row) for row in self._db.rows(sql, parameters | {"turn_id": turn_id})]
+
+    def begin_step(self, step: Step) -> None:
+        self._db.run(f"INSERT INTO steps ({_STEP}) VALUES ({placeholders(Step._fields)})", step._asdict())
+
+    def end_step(self, turn_id: str, number: int, state: str, at: float) -> bool:
+        sql = f"""
+            UPDATE steps SET state = :state, ended_at = :at
+            WHERE turn_id = :turn_id AND number = :number AND state = '{StepState.BEGUN}'"""
+        return self._db.run(sql, {"turn_id": turn_id, "number": number, "state": state, "at": at}) > 0
+
+    def _find(self, wanted: str, value: str) -> Turn | None:
+        condition, parameters = self._own()
+        rows = self._db.rows(f"SELECT {_TURN} FROM turns WHERE {wanted} AND {condition}", parameters | {"value": value})
+        return Turn._make(rows[0]) if rows else None
+
+    def _own(self) -> tuple[str, dict[str, Any]]:
+        """That a turn is one of a session that may be seen."""
+        where = visible(self._scope, "s")
+        return f"EXISTS (SELECT 1 FROM sessions s WHERE s.id = turns.session_id AND {where.sql})", where.parameters
