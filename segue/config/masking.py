@@ -10,7 +10,7 @@ _LONGEST = 80
 _TOO_LONG = 1000  # to be searched for secrets
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_*-]+|\[[0-9]+\]")
-_URL_PASSWORD = re.compile(r"(://[^:/@\s]*:)\S*@")
+_URL_PASSWORD = re.compile(r"(://[^:/@\s]*:).*@")  # up to the last @: a password may hold anything
 _NAMED_SECRET = re.compile(r"(?i)((?:pass(?:word|wd)?|pwd|secret|token|api_?key)\s*=\s*)[^&;\s]+")
 _OPAQUE = re.compile(r"(?=[^\s:]*[0-9])(?=[^\s:]*[A-Za-z])[A-Za-z0-9_+/=.~-]{20,}")
 

@@ -9,7 +9,8 @@ SegueError
 ├── ModelError          NoModel · BadKey · UnknownModel · RateLimited · ContextOverflow
 │                       ModelUnavailable · StreamBroken
 └── StoreError          the store cannot do its work
-    ├── StoreBusy (StoreConflict) · StoreFull · StoreReadOnly · StoreFault      try again when the cause is gone
+    ├── StoreBusy (StoreConflict, StoreTaken)                   others are at it: try again
+    ├── StoreFull · StoreReadOnly · StoreFault                  try again when the cause is gone
     ├── StoreCorrupt · StoreForked · StoreClosed                this handle is finished
     ├── IndexDamaged                                            only searching suffers, until it is made anew
     └── HomeRefused · ForeignDatabase (NoDatabase) · SchemaTooNew · SchemaTooOld      refused before anything is touched
@@ -162,6 +163,10 @@ class StoreBusy(StoreError):
 
 class StoreConflict(StoreBusy):
     """Somebody else changed the same rows first; the same work, done again at once, may succeed."""
+
+
+class StoreTaken(StoreConflict):
+    """What must be the only one of its kind is there already, perhaps only since a moment ago."""
 
 
 class StoreFull(StoreError):

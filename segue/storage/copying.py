@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from segue.core.messages import Draft
 from segue.core.scope import OWNER_AT_CONSOLE, Scope
@@ -25,10 +25,12 @@ from segue.storage.schema import (
     TURNS,
     Table,
 )
-from segue.storage.sql import Condition, Executor, Row, columns, placeholders
+from segue.storage.sql import Condition, Executor, Row, batches, columns, placeholders
 
-COPYING = "copying:from"
-"""Where a database says that it is becoming a copy, and of what."""
+COPIED = "copying:copied"
+"""Where a database says that it is a copy, of what, and what it held then."""
+PROBE = "copying:probe"
+"""Where one database is asked whether it is another."""
 
 _KEYS = {
     SESSIONS: ("id",),
@@ -43,10 +45,12 @@ _KEYS = {
 }
 _OWN_FACTS = ("search:", "copying:")  # of a database itself, not of what it holds
 _MOST_ROWS = 500
+_MOST_KEYS = 250  # in one statement
 _MOST_CHARACTERS = 4_000_000
 
 Advance = Callable[[int], object]
 Key = tuple[Any, ...]
+T = TypeVar("T")
 
 
 class Copyable(Protocol):
@@ -100,51 +104,89 @@ def copy_rows_at_once(source: Copyable, target: Copyable, executor: Executor, ad
 def _copy_rows(
     source: Executor, target: Copyable, work: Callable[[Callable[[Executor], None]], None], advance: Advance
 ) -> None:
-    for table in _KEYS:
-        copier = _Copier(table, target)
+    """First whatever is in the way goes, everywhere; then whatever is missing comes.
+
+    A name that must be the only one may have moved from one row to another, so nothing comes before all has gone.
+    """
+    copiers = [_Copier(table, source, target) for table in _KEYS]
+    for copier in reversed(copiers):
         after: Key | None = None
-        for piece in _pieces(_all_rows(source, table)):
-            upto = copier.key_of(piece[-1])
-            work(partial(copier.put, piece=piece, after=after, upto=upto))
-            after = upto
+        while (after := _done(work, partial(copier.make_room, after=after))) is not None:
+            pass
+    for copier in copiers:
+        for piece in copier.pieces():
+            work(partial(copier.put, piece=piece))
             advance(len(piece))
-        work(partial(copier.put, piece=[], after=after, upto=None))
     work(target.continue_numbers)
 
 
-class _Copier:
-    """Puts pieces of a table where they belong."""
+def _done(work: Callable[[Callable[[Executor], None]], None], part: Callable[[Executor], T]) -> T:
+    """What a part of the work came to."""
+    results: list[T] = []
+    work(lambda executor: results.append(part(executor)))
+    return results[-1]
 
-    def __init__(self, table: Table, target: Copyable) -> None:
+
+class _Copier:
+    """Brings the rows of one table."""
+
+    def __init__(self, table: Table, source: Executor, target: Copyable) -> None:
         self._table = table
+        self._source = source
         self._target = target
         self._names = stored_columns(table)
         self._key = _KEYS[table]
         self._places = [self._names.index(name) for name in self._key]
 
-    def key_of(self, row: Row) -> Key:
-        return tuple(row[place] for place in self._places)
+    def pieces(self) -> Iterator[list[Row]]:
+        return _pieces(_all_rows(self._source, self._table))
 
-    def put(self, executor: Executor, *, piece: list[Row], after: Key | None, upto: Key | None) -> None:
-        """Let the rows between two keys be exactly these."""
-        there = {self.key_of(row): row for row in self._rows_between(executor, after, upto)}
-        new = [row for row in piece if there.get(self.key_of(row)) != row]
-        gone = there.keys() - {self.key_of(row) for row in piece}
-        for key in gone:
-            where = " AND ".join(f"{name} = :{name}" for name in self._key)
-            executor.run(f"DELETE FROM {self._table.name} WHERE {where}", dict(zip(self._key, key, strict=True)))
-        if new:
-            values = [self._values(row) for row in new]
-            executor.run_many(_upsert(self._table.name, tuple(values[0]), self._key), values)
-
-    def _rows_between(self, executor: Executor, after: Key | None, upto: Key | None) -> Iterator[Row]:
+    def make_room(self, executor: Executor, *, after: Key | None) -> Key | None:
+        """Let the next rows go that the source has otherwise or not at all; where to go on, unless that was all."""
         where = _copied(self._table)
-        for sign, bound, prefix in ((">", after, "after"), ("<=", upto, "upto")):
-            if bound is not None:
-                names = {f"{prefix}_{name}": value for name, value in zip(self._key, bound, strict=True)}
-                where.add(f"({columns(self._key)}) {sign} ({placeholders(names)})", **names)
-        sql = f"SELECT {columns(self._names)} FROM {self._table.name} WHERE {where.sql}"
-        return executor.stream(sql, where.parameters)
+        if after is not None:
+            names = {f"after_{name}": value for name, value in zip(self._key, after, strict=True)}
+            where.add(f"({columns(self._key)}) > ({placeholders(names)})", **names)
+        sql = f"""
+            SELECT {columns(self._names)} FROM {self._table.name} WHERE {where.sql}
+            ORDER BY {columns(self._key)} LIMIT {_MOST_ROWS}"""
+        piece = next(_pieces(executor.stream(sql, where.parameters)), [])
+        wanted = self._by_key(self._source, piece)
+        for row in piece:
+            if wanted.get(key := self._key_of(row)) != row:
+                self._let_go(executor, key, is_gone=key not in wanted)
+        return self._key_of(piece[-1]) if piece else None
+
+    def put(self, executor: Executor, *, piece: list[Row]) -> None:
+        """Let these rows be there."""
+        there = self._by_key(executor, piece)
+        if new := [self._values(row) for row in piece if there.get(self._key_of(row)) != row]:
+            executor.run_many(_upsert(self._table.name, tuple(new[0]), self._key), new)
+
+    def _let_go(self, executor: Executor, key: Key, *, is_gone: bool) -> None:
+        """A session that is only different keeps its row, for the sake of its messages, but none of its names."""
+        of_row = " AND ".join(f"{name} = :{name}" for name in self._key)
+        act = f"DELETE FROM {self._table.name}"
+        if self._table is SESSIONS and not is_gone:
+            act = "UPDATE sessions SET title = NULL, lane_key = NULL"
+        executor.run(f"{act} WHERE {of_row}", dict(zip(self._key, key, strict=True)))
+
+    def _by_key(self, executor: Executor, piece: list[Row]) -> dict[Key, Row]:
+        """The rows of a database that have the keys of these."""
+        found: dict[Key, Row] = {}
+        for batch in batches(piece, _MOST_KEYS):
+            where, alternatives = _copied(self._table), []
+            for number, row in enumerate(batch):
+                names = [f"{name}_{number}" for name in self._key]
+                where.parameters |= dict(zip(names, self._key_of(row), strict=True))
+                alternatives.append(f"({placeholders(names)})")
+            where.add(f"({columns(self._key)}) IN (VALUES {', '.join(alternatives)})")
+            sql = f"SELECT {columns(self._names)} FROM {self._table.name} WHERE {where.sql}"
+            found |= {self._key_of(row): row for row in executor.rows(sql, where.parameters)}
+        return found
+
+    def _key_of(self, row: Row) -> Key:
+        return tuple(row[place] for place in self._places)
 
     def _values(self, row: Row) -> dict[str, Any]:
         values = dict(zip(self._names, row, strict=True))

@@ -5,6 +5,9 @@ from segue.core.scope import Scope
 from segue.ports.store import Meta
 from segue.storage.sql import Executor
 
+COPYING = "copying:from"
+"""Where a database says that it is becoming a copy, and of what."""
+
 
 class SqlMeta(Meta):
     def __init__(self, executor: Executor, scope: Scope) -> None:

@@ -5,25 +5,27 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from segue.core.errors import StoreBusy, StoreConflict
+from segue.core.errors import StoreBusy, StoreConflict, StoreTaken
 
 T = TypeVar("T")
 
 PATIENCE = 30.0
-SHORTEST_WAIT, LONGEST_WAIT = 0.020, 0.150
+MOST_CLASHES = 5
+"""Somebody who was first by a moment is seen the next time; who is still in the way then will stay there."""
+PAUSES = (0.020, 0.150)
+"""The shortest and the longest, in seconds."""
 
 
-def patiently(attempt: Callable[[float], T], patience: float = PATIENCE) -> T:
+def patiently(attempt: Callable[[float], T], patience: float = PATIENCE, pauses: tuple[float, float] = PAUSES) -> T:
     """Try until it works or patience is over; `attempt` is told how many seconds are left."""
     deadline = time.monotonic() + patience
+    clashes = 0
     while True:
         try:
             return attempt(deadline - time.monotonic())
         except StoreBusy as error:
-            if time.monotonic() >= deadline:
+            clashes += isinstance(error, StoreTaken)
+            if time.monotonic() >= deadline or clashes == MOST_CLASHES:
                 raise
             # Chance keeps waiting writers from coming back all at once. Who lost a race has waited already.
-            shortest, longest = (
-                (0.0, SHORTEST_WAIT) if isinstance(error, StoreConflict) else (SHORTEST_WAIT, LONGEST_WAIT)
-            )
-            time.sleep(random.uniform(shortest, longest))
+            time.sleep(random.uniform(*(0.0, PAUSES[0]) if isinstance(error, StoreConflict) else pauses))

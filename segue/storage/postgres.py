@@ -5,6 +5,7 @@ two writers of one row          repeatable read: the later one is told, and runs
 somebody else's rows            not there: a transaction says whom it acts for before anything else
 """
 
+import logging
 import threading
 import time
 import uuid
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
+from psycopg import errors
 
 from segue.core.errors import (
     ForeignDatabase,
@@ -32,14 +34,17 @@ from segue.storage import guards
 from segue.storage.copying import copy_rows, copy_rows_at_once
 from segue.storage.ownership import check_age
 from segue.storage.patience import PATIENCE, patiently
-from segue.storage.postgres_connection import PostgresConnection, our_errors, place_of
+from segue.storage.postgres_address import place_of
+from segue.storage.postgres_connection import PostgresConnection, our_errors
 from segue.storage.postgres_schema import SCHEMA, declare_all
-from segue.storage.postgres_search import PostgresSearch, words_of
+from segue.storage.postgres_search import FORGET_WORDS, PostgresSearch, words_of
 from segue.storage.schema import SCHEMA_VERSION, TABLES
 from segue.storage.sql import Executor
 
 OLDEST_SERVER = 140_000
 IDLE_CONNECTIONS = 8
+AT_THE_DOOR = (0.2, 0.6)
+"""Seconds between two attempts: a server that counts them must not shut us out."""
 PATIENCE_AT_THE_DOOR = 5.0
 """Seconds for a server to come back; a person waits them too, when the address is wrong."""
 _LONGEST_GONE = 7 * DAY  # for a writer that was not seen
@@ -51,6 +56,7 @@ class PostgresEngine:
 
     index_follows = False
     """Messages are indexed in the transaction that stores them."""
+    reads_beside_writer = True
 
     def __init__(self, url: str, *, read_only: bool = False) -> None:
         self.url = url
@@ -61,7 +67,8 @@ class PostgresEngine:
         self._idle: list[PostgresConnection] = []
         self._pool = threading.Lock()
         guards.watch_for_fork(self)
-        patiently(lambda _: self._open(), PATIENCE_AT_THE_DOOR)
+        logging.getLogger("psycopg").setLevel(logging.ERROR)  # what fails is raised, and told once
+        patiently(lambda _: self._open(), PATIENCE_AT_THE_DOOR, pauses=AT_THE_DOOR)
 
     @contextmanager
     def writing(self, patience: float, scope: Scope) -> Iterator[Executor]:
@@ -108,11 +115,13 @@ class PostgresEngine:
 
     def compact(self) -> None:
         """Make the room of what was deleted free for what comes."""
+        with self.writing(PATIENCE, OWNER_AT_CONSOLE) as executor:
+            executor.run("SET LOCAL statement_timeout = 0", {})
+            executor.run(FORGET_WORDS, {})
         with self._alone() as connection:
             connection.run("SET statement_timeout = 0")
             for table in TABLES:
-                connection.run(f"VACUUM (ANALYZE) {table.name}")
-            connection.run("RESET statement_timeout")
+                connection.run(f"VACUUM (ANALYZE) {SCHEMA}.{table.name}")
 
     def copy_to(self, target: Path, advance: Callable[[int], object] = bool) -> None:
         """Write everything as it is at one moment to a new SQLite file, beside any writer."""
@@ -133,7 +142,13 @@ class PostgresEngine:
 
         `under_lock` may still read what there was, and nobody can add to that any more.
         """
-        patiently(lambda seconds_left: self._replace_with(seconds_left, source, advance, under_lock))
+        is_kept = iter([False])
+
+        def keep_once() -> None:
+            if next(is_kept, None) is not None:
+                under_lock()
+
+        patiently(lambda seconds_left: self._replace_with(seconds_left, source, advance, keep_once))
 
     def _replace_with(
         self, patience: float, source: Path, advance: Callable[[int], object], under_lock: Callable[[], object]
@@ -143,6 +158,8 @@ class PostgresEngine:
         file = SqliteEngine(source, read_only=True)
         try:
             with self.writing(patience, OWNER_AT_CONSOLE) as executor:
+                for limit in ("statement_timeout", "idle_in_transaction_session_timeout"):
+                    executor.run(f"SET LOCAL {limit} = 0", {})
                 executor.run(f"LOCK TABLE {', '.join(table.name for table in TABLES)} IN EXCLUSIVE MODE", {})
                 under_lock()
                 copy_rows_at_once(file, self, executor, advance)
@@ -150,10 +167,11 @@ class PostgresEngine:
             file.close()
 
     def continue_numbers(self, executor: Executor) -> None:
+        """Never lower than it was: a sequence is not rolled back."""
         for table in ("messages", "resets", "trash"):
-            sql = f"""
-                SELECT setval(pg_get_serial_sequence('{table}', 'id'), (SELECT max(id) FROM {table}))
-                WHERE EXISTS (SELECT 1 FROM {table})"""
+            sequence = executor.rows(f"SELECT pg_get_serial_sequence('{table}', 'id')", {})[0][0]
+            highest = f"GREATEST((SELECT max(id) FROM {table}), (SELECT last_value FROM {sequence}))"
+            sql = f"SELECT setval('{sequence}', {highest}) WHERE EXISTS (SELECT 1 FROM {table})"
             executor.rows(sql, {})
 
     def close(self) -> None:
@@ -173,11 +191,14 @@ class PostgresEngine:
     def _commit(self, connection: PostgresConnection, number: int, deadline: float) -> None:
         try:
             connection.commit()
+        except (errors.SerializationFailure, errors.DeadlockDetected):
+            raise  # refused, which is an answer
         except psycopg.OperationalError:
-            if not connection.handle.closed:
-                raise  # refused by the server, which is an answer
-            if not self._has_committed(connection.writer, number, deadline):
+            if self._has_committed(connection.writer, number, deadline):
+                return
+            if connection.handle.closed:
                 raise StoreConflict(f"The connection to {self.place} was lost before the commit; try again.") from None
+            raise
 
     def _has_committed(self, writer: str, number: int, deadline: float) -> bool:
         """Whether a commit that nobody answered has happened."""
@@ -234,12 +255,12 @@ class PostgresEngine:
     @contextmanager
     def _alone(self) -> Iterator[PostgresConnection]:
         """A connection outside any transaction, for upkeep."""
-        connection = self._taken()
+        connection = self._connected()
         try:
             with our_errors(self.url):
                 yield connection
         finally:
-            self._give_back(connection)
+            connection.close()
 
     # Opening
 
@@ -254,14 +275,18 @@ class PostgresEngine:
         self._give_back(connection)
 
     def _prepare(self, connection: PostgresConnection) -> None:
+        connection.begin(OWNER_AT_CONSOLE, read_only=True)
         self._check_server(connection)
         version = self._version(connection)
+        connection.commit()
         if version < SCHEMA_VERSION:
             if self._is_read_only:
                 raise SchemaTooOld(f"{self.place} is not ready for this Segue; open it once for writing to make it so.")
             self._make_tables(connection)
         if not self._is_read_only:
-            connection.run("DELETE FROM writers WHERE seen_at < :gone", {"gone": time.time() - _LONGEST_GONE})
+            connection.begin(OWNER_AT_CONSOLE)
+            connection.forget_writers(_LONGEST_GONE)
+            connection.commit()
 
     def _check_server(self, connection: PostgresConnection) -> None:
         if connection.handle.info.server_version < OLDEST_SERVER:
@@ -294,9 +319,15 @@ class PostgresEngine:
         return version
 
     def _make_tables(self, connection: PostgresConnection) -> None:
-        connection.begin(OWNER_AT_CONSOLE)
+        """One process at a time; whoever waited sees what the first one made."""
+        connection.begin(OWNER_AT_CONSOLE, isolation="READ COMMITTED")
         try:
+            for limit in ("statement_timeout", "lock_timeout"):
+                connection.run(f"SET LOCAL {limit} = 0")
             connection.rows(f"SELECT pg_advisory_xact_lock({_MAKING_TABLES})")
+            if self._version(connection) >= SCHEMA_VERSION:
+                connection.commit()
+                return
             declare_all(connection)
             connection.run("DELETE FROM schema_version")
             connection.run("INSERT INTO schema_version (version) VALUES (:version)", {"version": SCHEMA_VERSION})

@@ -1,12 +1,10 @@
 """One connection to a PostgreSQL server: our statements in its spelling, its values and its errors in ours."""
 
 import re
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from itertools import count
-from typing import Any
 
 import psycopg
 from psycopg import errors
@@ -23,10 +21,12 @@ from segue.core.errors import (
     StoreFault,
     StoreFull,
     StoreReadOnly,
+    StoreTaken,
 )
 from segue.core.scope import Scope
 from segue.core.text import storable
 from segue.storage.meta import drawer_of
+from segue.storage.postgres_address import parsed, place_of
 from segue.storage.postgres_schema import SCHEMA
 from segue.storage.sql import Executor, Parameters, Row
 
@@ -37,39 +37,45 @@ SETTINGS = {
     "keepalives_idle": "30",
     "keepalives_interval": "10",
     "keepalives_count": "3",
+    "tcp_user_timeout": "30000",
 }
 """How a connection is made, where its address does not say otherwise."""
 
-_ON_THE_SERVER = (
-    f"SET search_path = {SCHEMA}; SET timezone = 'UTC'; SET default_transaction_isolation = 'repeatable read';"
-    " SET statement_timeout = '60s'; SET lock_timeout = '20s'; SET idle_in_transaction_session_timeout = '10min'"
+_IN_A_TRANSACTION = (
+    f"SET LOCAL search_path = {SCHEMA}, pg_temp; SET LOCAL statement_timeout = '60s'; SET LOCAL lock_timeout = '20s';"
+    " SET LOCAL idle_in_transaction_session_timeout = '10min'"
 )
+"""Said in every transaction: between the server and us may be a pool that gives each one another connection."""
 _ROWS_AT_A_TIME = 500
+_NOW = "CAST(extract(epoch FROM clock_timestamp()) AS double precision)"
 _NAMED = re.compile(r"'(?:[^']|'')*'|::|:([a-z_]\w*)|%")
 
 
 class PostgresConnection(Executor):
-    """A connection with our settings. Reads and writes only inside `transaction`."""
+    """A connection with our settings, on which transactions begin and end."""
 
     def __init__(self, url: str, writer: str) -> None:
         self.writer = writer
         """The name under which this connection counts its commits."""
         with our_errors(url):
-            given = psycopg.conninfo.conninfo_to_dict(url)
-            self.handle = psycopg.connect(**SETTINGS | given, autocommit=True)  # type: ignore[arg-type]
+            self.handle = psycopg.connect(**SETTINGS | parsed(url), autocommit=True)
             self.handle.adapters.register_loader("numeric", _Number)
-            self.handle.execute(_ON_THE_SERVER)
         self._cursors = count()
+        self._transactions = 0
 
     def rows(self, sql: str, parameters: Parameters = {}) -> list[Row]:  # noqa: B006
         return self.handle.execute(translated(sql), _storable(parameters)).fetchall()
 
     def stream(self, sql: str, parameters: Parameters = {}) -> Iterator[Row]:  # noqa: B006
         """Rows a few hundred at a time, while other statements may run."""
-        with self.handle.cursor(f"rows_{next(self._cursors)}") as cursor:
-            cursor.itersize = _ROWS_AT_A_TIME
-            cursor.execute(translated(sql), _storable(parameters))
-            yield from cursor
+        name, transaction = f"rows_{next(self._cursors)}", self._transactions
+        self.handle.execute(f"DECLARE {name} NO SCROLL CURSOR FOR {translated(sql)}", _storable(parameters))
+        try:
+            while rows := self.handle.execute(f"FETCH {_ROWS_AT_A_TIME} FROM {name}").fetchall():
+                yield from rows
+        finally:
+            if transaction == self._transactions and self.handle.info.transaction_status is TransactionStatus.INTRANS:
+                self.handle.execute(f"CLOSE {name}")
 
     def run(self, sql: str, parameters: Parameters = {}) -> int:  # noqa: B006
         return self.handle.execute(translated(sql), _storable(parameters)).rowcount
@@ -82,30 +88,39 @@ class PostgresConnection(Executor):
         return int(self.rows(f"{sql} RETURNING id", parameters)[0][0])
 
     def now(self) -> float:
-        return float(self.rows("SELECT extract(epoch FROM clock_timestamp())")[0][0])
+        return float(self.rows(f"SELECT {_NOW}")[0][0])
+
+    def has_schema(self, name: str) -> bool:
+        return self.rows("SELECT to_regnamespace(:name) IS NOT NULL", {"name": name})[0][0] is True
 
     def columns_of(self, table: str) -> set[str]:
         sql = """
             SELECT column_name FROM information_schema.columns
-            WHERE table_schema = current_schema() AND table_name = :table"""
-        return {str(row[0]) for row in self.rows(sql, {"table": table})}
+            WHERE table_schema = :schema AND table_name = :table"""
+        return {str(row[0]) for row in self.rows(sql, {"schema": SCHEMA, "table": table})}
 
-    def begin(self, scope: Scope, *, read_only: bool = False) -> None:
+    def begin(self, scope: Scope, *, read_only: bool = False, isolation: str = "REPEATABLE READ") -> None:
         """Begin a transaction in which only what a scope may see is there, whatever is asked."""
-        self.handle.execute(f"BEGIN {'READ ONLY' if read_only else 'READ WRITE'}; {_as(scope)}")
+        self._transactions += 1
+        mode = "READ ONLY" if read_only else "READ WRITE"
+        self.handle.execute(f"BEGIN ISOLATION LEVEL {isolation} {mode}; {_IN_A_TRANSACTION}; {_as(scope)}")
 
     def mark(self) -> int:
         """Count the commit that follows; the number it has."""
-        sql = """
-            INSERT INTO writers (id, number, seen_at) VALUES (:id, 1, :now)
+        sql = f"""
+            INSERT INTO writers (id, number, seen_at) VALUES (:id, 1, {_NOW})
             ON CONFLICT (id) DO UPDATE SET number = writers.number + 1, seen_at = excluded.seen_at
             RETURNING number"""
-        return int(self.rows(sql, {"id": self.writer, "now": time.time()})[0][0])
+        return int(self.rows(sql, {"id": self.writer})[0][0])
+
+    def forget_writers(self, seconds: float) -> None:
+        """Those that were not seen for so long."""
+        self.run(f"DELETE FROM writers WHERE seen_at < {_NOW} - :seconds", {"seconds": seconds})
 
     def marks_of(self, writer: str) -> int:
         """How many commits a writer has counted; waits for one that is still on its way."""
-        sql = "INSERT INTO writers (id, number, seen_at) VALUES (:id, 0, :now) ON CONFLICT (id) DO NOTHING"
-        self.run(sql, {"id": writer, "now": time.time()})
+        sql = f"INSERT INTO writers (id, number, seen_at) VALUES (:id, 0, {_NOW}) ON CONFLICT (id) DO NOTHING"
+        self.run(sql, {"id": writer})
         return int(self.rows("SELECT number FROM writers WHERE id = :id FOR UPDATE", {"id": writer})[0][0])
 
     def commit(self) -> None:
@@ -166,13 +181,6 @@ def _quoted(text: str) -> str:
     return "E'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\0", "") + "'"
 
 
-def place_of(url: str) -> str:
-    """Where a database is, without whatever is secret in its address."""
-    given: Mapping[str, Any] = psycopg.conninfo.conninfo_to_dict(url)
-    host = given.get("host", "this machine")
-    return f"{given.get('dbname', given.get('user', ''))} on {host}" + (f":{given['port']}" if "port" in given else "")
-
-
 @contextmanager
 def our_errors(url: str) -> Iterator[None]:
     """What the server says, in our words."""
@@ -187,8 +195,12 @@ def our_errors(url: str) -> Iterator[None]:
 def _ours(error: psycopg.Error, place: str) -> StoreError | Invalid:
     said = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     match error:
-        case errors.SerializationFailure() | errors.DeadlockDetected() | errors.UniqueViolation():
+        case errors.SerializationFailure() | errors.DeadlockDetected():
             return StoreConflict(f"Others changed the same rows of {place} at the same time; try again.")
+        case errors.UniqueViolation():
+            return StoreTaken(f"The database {place} has another row in its place: {said}.")
+        case errors.ProgramLimitExceeded():
+            return Invalid(f"A value is too large for {place}: {said}.")
         case errors.LockNotAvailable() | errors.QueryCanceled():
             return StoreBusy(f"{place} took too long; try again, or look for what holds it.")
         case errors.DiskFull():
@@ -204,5 +216,31 @@ def _ours(error: psycopg.Error, place: str) -> StoreError | Invalid:
         case psycopg.DataError():
             return Invalid(f"A value cannot be stored: {said}.")
         case psycopg.OperationalError() | psycopg.InterfaceError():
-            return StoreBusy(f"{place} cannot be reached: {said}.")
+            return _refused(said, place) or StoreBusy(f"The database {place} cannot be reached: {_short(said)}.")
     return StoreError(f"The database {place} refused: {said}.")
+
+
+_REFUSALS = {
+    "password authentication failed": "refuses the password; put the right one into ~/.pgpass or PGPASSWORD",
+    "no password supplied": "wants a password; put it into ~/.pgpass or PGPASSWORD",
+    "no pg_hba.conf entry": "lets nobody in from here under this name; its pg_hba.conf decides",
+    "is not permitted to log in": "does not let this role log in; ALTER ROLE … LOGIN allows it",
+    "server does not support SSL": "has no TLS; leave sslmode out of the address, or switch it on there",
+    "certificate verify failed": "shows a certificate that is not trusted here; see sslrootcert",
+}
+"""What waiting does not change, and what does."""
+
+
+def _refused(said: str, place: str) -> StoreError | None:
+    for words, advice in _REFUSALS.items():
+        if words in said:
+            return StoreError(f"The server of {place} {advice}.")
+    if "does not exist" in said and "FATAL" in said:
+        what = said.partition("FATAL:")[2].strip()
+        return StoreError(f"The server of {place} says: {what}; docs/postgres.md says how to make it.")
+    return None
+
+
+def _short(said: str) -> str:
+    """The driver repeats the address and the word failed; what is left is why."""
+    return said.rpartition("failed: ")[2].strip()

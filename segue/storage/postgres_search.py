@@ -16,6 +16,15 @@ from segue.storage.search_query import TSQUERY
 from segue.storage.sql import Condition
 
 _LONGEST = 200_000  # characters of a message that are taken in
+_LONGEST_WORD = 2_000  # bytes, and a little less than the server takes
+_MOST_BYTES = 900_000  # of all its words
+_SURELY_WHOLE = _LONGEST_WORD // 4  # characters of a text in which every word is taken in
+
+FORGET_WORDS = """
+    DELETE FROM search_words WHERE NOT EXISTS (
+      SELECT 1 FROM messages m WHERE m.words @@ CAST(quote_literal(search_words.word) AS tsquery))"""
+"""The words of messages that are no more."""
+
 _ANY_WORD = "\ue001"
 
 
@@ -24,8 +33,17 @@ class PostgresSearch(SqlSearch):
 
     def chunk(self, tree: Node | None, stretch: Stretch, size: int, narrowing: Narrowing, *, in_tools: bool) -> Chunk:
         chunk = super().chunk(tree, stretch, size, narrowing, in_tools=in_tools)
-        is_certain = chunk.is_certain and all(len(one.content or "") <= _LONGEST for one in chunk.found)
-        return chunk._replace(is_certain=is_certain)
+        return chunk._replace(is_certain=chunk.is_certain and not self._has_partly_taken_in(chunk))
+
+    def _has_partly_taken_in(self, chunk: Chunk) -> bool:
+        """Whether one of the messages may have been proposed for a word that it does not have."""
+        long = [one.id for one in chunk.found if len(one.content or "") + len(one.tool_calls or "") > _SURELY_WHOLE]
+        if not long:
+            return False
+        where = Condition()
+        where.add_membership("id", long)
+        sql = f"SELECT 1 FROM messages WHERE {where.sql} AND words @@ CAST(:any AS tsquery) LIMIT 1"
+        return bool(self._db.rows(sql, where.parameters | {"any": f"'{_ANY_WORD}'"}))
 
     def is_whole(self) -> bool:
         return not self._db.rows("SELECT 1 FROM messages WHERE words IS NULL LIMIT 1", {})
@@ -74,7 +92,17 @@ def words_of(message: Draft) -> dict[str, str]:
 
 
 def _lexemes(text: str) -> str:
-    tokens = set(tokens_of(fold(text[:_LONGEST])))
-    if len(text) > _LONGEST:
-        tokens.add(_ANY_WORD)
-    return " ".join(f"'{token}'" for token in tokens)
+    is_whole = len(text) <= _LONGEST
+    taken: dict[str, None] = {}
+    left = _MOST_BYTES
+    for token in tokens_of(fold(text[:_LONGEST])):
+        if token in taken:
+            continue
+        size = len(token.encode("utf-8", "replace"))
+        if size > _LONGEST_WORD or size > left:
+            is_whole = False
+            continue
+        taken[token] = None
+        left -= size
+    words = taken if is_whole else {**taken, _ANY_WORD: None}
+    return " ".join(f"'{token}'" for token in words)

@@ -189,7 +189,7 @@ class SqlSearch(Search):
 
     def _all_words_with(self, part: str) -> list[str] | None:
         like = part.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        sql = "SELECT word FROM search_words WHERE word LIKE :like ESCAPE '\\' LIMIT :most"
+        sql = "SELECT DISTINCT word FROM search_words WHERE word LIKE :like ESCAPE '\\' LIMIT :most"
         rows = self._db.rows(sql, {"like": f"%{like}%", "most": _MOST_WORDS + 1})
         return None if len(rows) > _MOST_WORDS else [row[0] for row in rows]
 

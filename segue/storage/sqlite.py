@@ -44,6 +44,11 @@ class SqliteEngine:
     """A database file: opened carefully, handed out one transaction at a time."""
 
     index_follows = True
+
+    @property
+    def reads_beside_writer(self) -> bool:
+        return not self._notices  # which speak of a file system where there can be no log
+
     """Messages are indexed behind the transaction that stores them."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:

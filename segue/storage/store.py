@@ -33,6 +33,10 @@ class Engine(Protocol):
     index_follows: bool
     """Whether messages are indexed behind the transaction that stores them, or in it."""
 
+    @property
+    def reads_beside_writer(self) -> bool:
+        """Whether one can read while another changes everything."""
+
     def writing(self, patience: float, scope: Scope) -> AbstractContextManager[Executor]: ...
     def reading(self, scope: Scope) -> AbstractContextManager[Executor]: ...
     def search(self, executor: Executor, scope: Scope) -> Search: ...
@@ -149,6 +153,10 @@ class SqlStore:
     def index_all(self, advance: Callable[[int], object] = bool, *, anew: bool = False) -> None:
         """Take every message into the index that is not in it; or all of them, from the first one on."""
         self._indexing.catch_up(advance, anew=anew)
+
+    @property
+    def reads_beside_writer(self) -> bool:
+        return self._engine.reads_beside_writer
 
     @property
     def notices(self) -> list[str]:

@@ -10,11 +10,13 @@ killed at any line leaves one home or the other.
 
 import json
 import os
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from segue.config import masked
 from segue.core.errors import Invalid, StoreCorrupt, StoreError
 from segue.core.redaction import redact
 from segue.core.scope import OWNER_AT_CONSOLE
@@ -31,6 +33,9 @@ from segue.upkeep.archive import CONFIG, DATABASE, FOLDERS, Advance, Contents
 from segue.upkeep.placing import check_places
 from segue.upkeep.settling import RESTORING, settle
 from segue.upkeep.staging import Staging, remove_abandoned, sync_folder
+
+_DATABASE = re.compile(r"(?m)^(database\s*:)")
+_LEFT_OUT = r"# Where the backup was made. What is restored goes into the database that is used here.\n# \1"
 
 
 class LastBackup(NamedTuple):
@@ -97,7 +102,7 @@ def restore(
         leave_word(staged.folder / DATABASE, RESTORING, staged.folder.name)
         sync_folder(staged.folder)
         sync_folder(home)
-        if store.notices:  # without a log, nobody can read while the database changes
+        if not store.reads_beside_writer:
             keep()
             keep = bool
         staged.hand_over()
@@ -140,5 +145,5 @@ def _config(home: Path, folder: Path) -> dict[str, Path]:
     except FileNotFoundError:
         return {}
     copy = folder / CONFIG
-    copy.write_text(redact(text), "utf-8")
+    copy.write_text(_DATABASE.sub(_LEFT_OUT, redact(masked(text))), "utf-8")
     return {CONFIG: copy}

@@ -1,14 +1,25 @@
-"""Everything from one database to another, compared row by row at the end."""
+"""Everything from one database to another, compared row by row at the end.
 
+A copy says of itself whose copy it is, while it is made and when it is complete. One that nobody has changed since is
+brought up to date by the same command; anything else that lies there is only replaced when somebody says so.
+"""
+
+import hashlib
+import json
+import socket
+import uuid
 from collections.abc import Callable
 from typing import NamedTuple
 
-from segue.core.errors import StoreError
+from segue.core.errors import Invalid, StoreError
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.ports.store import Transaction
 from segue.sessions import listing
-from segue.storage.copying import COPYING, Contents
+from segue.storage.copying import COPIED, PROBE, Contents
+from segue.storage.meta import COPYING
 from segue.storage.store import SqlStore
+
+Advance = Callable[[int], object]
 
 
 class Differs(StoreError):
@@ -27,26 +38,67 @@ def held(store: SqlStore) -> Held:
     return store.read(OWNER_AT_CONSOLE, _held)
 
 
-def in_the_way(target: SqlStore, source: str) -> Held | None:
-    """What a database holds that is no copy, not even a half, of the source."""
-    return target.read(OWNER_AT_CONSOLE, _in_the_way, source)
+def check_apart(source: SqlStore, target: SqlStore) -> None:
+    """Refuse to copy a database into itself, whatever it is called here and there."""
+    probe = uuid.uuid4().hex
+    target.write(OWNER_AT_CONSOLE, lambda tx: tx.meta.set(PROBE, probe))
+    try:
+        if source.read(OWNER_AT_CONSOLE, lambda tx: tx.meta.get(PROBE)) == probe:
+            raise Invalid("Both addresses lead to the same database; name another one.")
+    finally:
+        target.write(OWNER_AT_CONSOLE, lambda tx: tx.meta.remove(PROBE))
 
 
-def migrate(source: SqlStore, target: SqlStore, name: str, advance: Callable[[int], object] = bool) -> list[Contents]:
+class End(NamedTuple):
+    """One end of the way: a database, and what it is called."""
+
+    store: SqlStore
+    name: str
+
+    def note(self, key: str) -> str | None:
+        return self.store.read(OWNER_AT_CONSOLE, lambda tx: tx.meta.get(key))
+
+
+def in_the_way(source: End, target: End) -> Held | None:
+    """What a database holds that is no copy of the source, not even a half, and not where the source came from."""
+    if target.store.count_rows() == 0 or target.note(COPYING) == _named(source.name):
+        return None
+    notes = [(target.note(COPIED), source.name), (source.note(COPIED), target.name)]
+    if any(note is not None for note, _ in notes):
+        digest = _digest(target.store.contents())
+        if any(note == _copied(name, digest) for note, name in notes):
+            return None  # nobody has changed it since
+    return held(target.store)
+
+
+def migrate(source: SqlStore, target: SqlStore, name: str, advance: Advance = bool) -> list[Contents]:
     """Make the target what the source is; what both hold, once it is the same."""
-    target.write(OWNER_AT_CONSOLE, lambda tx: tx.meta.set(COPYING, name))
+    target.write(OWNER_AT_CONSOLE, lambda tx: tx.meta.set(COPYING, _named(name)))
     source.copy_rows_to(target, advance)
     before, after = source.contents(advance), target.contents(advance)
     if different := [one.table for one, other in zip(before, after, strict=True) if one != other]:
         raise Differs(different)
     target.index_all()
-    target.write(OWNER_AT_CONSOLE, lambda tx: tx.meta.remove(COPYING))
+    target.write(OWNER_AT_CONSOLE, _complete, _copied(name, _digest(after)))
     return after
 
 
-def _in_the_way(tx: Transaction, source: str) -> Held | None:
-    there = _held(tx)
-    return None if not there.sessions or tx.meta.get(COPYING) == source else there
+def _complete(tx: Transaction, note: str) -> None:
+    tx.meta.set(COPIED, note)
+    tx.meta.remove(COPYING)
+
+
+def _copied(name: str, digest: str) -> str:
+    return json.dumps([_named(name), digest])
+
+
+def _named(place: str) -> str:
+    """A place as another machine would not call its own."""
+    return f"{place} of {socket.gethostname()}"
+
+
+def _digest(contents: list[Contents]) -> str:
+    return hashlib.sha256(repr(contents).encode()).hexdigest()
 
 
 def _held(tx: Transaction) -> Held:

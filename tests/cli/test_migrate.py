@@ -1,5 +1,6 @@
 """`segue db migrate`: there and back, killed on the way, and nothing is different."""
 
+import json
 import os
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from homes import keep_in
 from postgres_server import Server
 from psycopg.conninfo import conninfo_to_dict
 
@@ -53,15 +55,38 @@ def test_there_and_back_killed_on_the_way(home: Path, run: Run, told: int, postg
     assert ">>>7<<<" in run("sessions", "search", "7", "session:s3").stdout
     assert run("sessions", "rename", "s3", "Another name").returncode == 0
 
-    refused = run("db", "migrate", "--to", "sqlite")
-    assert refused.returncode == 1
-    assert f"There are 40 sessions and {told:,} messages already" in refused.stderr
-    assert "--replace" in refused.stderr
-    back = run("db", "migrate", "--to", "sqlite", "--replace", "--yes")
-    assert "equal in both." in back.stdout
+    back = run("db", "migrate", "--to", "sqlite")
+    assert "equal in both." in back.stdout, "nobody has changed the file since"
     (home / "config.yaml").unlink()
     assert "Another name" in run("sessions", "list", "--limit", "50").stdout
     assert run("doctor").returncode == 0
+
+
+def test_a_copy_is_brought_up_to_date_and_what_somebody_changed_is_not_lost(
+    home: Path, run: Run, postgres_server: Server
+) -> None:
+    url = postgres_server.new_database()
+    with SessionDB(home / "state.db") as db:
+        db.create_session("s1", title="One")
+    assert "equal in both." in run("db", "migrate", "--to", url).stdout
+    with SessionDB(home / "state.db") as db:
+        db.create_session("s2", title="Two")
+    compared = json.loads(run("db", "migrate", "--to", url, "--json").stdout)
+    assert {table["table"]: table["rows"] for table in compared}["sessions"] == 2
+    with SessionDB(url) as there:
+        there.set_session_title("s1", "Changed there")
+    refused = run("db", "migrate", "--to", url)
+    assert refused.returncode == 1
+    assert "holds 2 sessions and 0 messages" in refused.stderr
+    assert "--replace" in refused.stderr
+    with SessionDB(url) as there:
+        assert there.get_session_title("s1") == "Changed there"
+    assert "equal in both." in run("db", "migrate", "--to", url, "--replace", "--yes").stdout
+    with SessionDB(url) as there:
+        assert there.get_session_title("s1") == "One"
+    keep_in(home, url)
+    again = run("db", "migrate", "--to", f"{url}&application_name=other")
+    assert "the same database" in again.stderr
 
 
 def wait_for_more(server: Server, database: str, than: int, process: "subprocess.Popen[bytes]") -> int:

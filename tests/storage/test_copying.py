@@ -16,7 +16,7 @@ from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.sessions import Session
 from segue.facade.searching import answer
 from segue.ports.store import ResetRow, Transaction
-from segue.sessions.discarding import discard_session
+from segue.sessions.discarding import discard_session, restore_conversation
 from segue.sessions.recording import append_message
 from segue.sessions.searching import Wish
 from segue.storage.copying import contents_of, copy_rows
@@ -120,12 +120,41 @@ def test_what_changed_meanwhile_is_brought_and_what_is_gone_goes(pair: tuple[Eng
     assert contents_of(target) == contents_of(source)
 
 
+def test_names_that_moved_and_rows_behind_the_last(pair: tuple[Engine, Engine]) -> None:
+    """What must be the only one of its kind is somewhere else now: a title, an open lane, a place in a session."""
+    source, target = pair
+    store = SqlStore(source)
+    store.write(OWNER, furnish, 8, 6)
+    copy_rows(source, target)
+
+    def move(tx: Transaction) -> None:
+        tx.sessions.change("s007", title=None)
+        tx.sessions.change("s001", title="title 7")
+        tx.sessions.change("s000", ended_at=NOW)
+        tx.sessions.change("s001", lane_key="lane 0", ended_at=None, principal="telegram:1", audience="room")
+        rows = tx.messages.of("s002", every_state=True)
+        tx.sessions.delete(["s002"])
+        tx.sessions.insert(Session("s002", "cli", started_at=NOW))
+        for row in rows:
+            tx.messages.insert("s002", row.seq, row.state, draft(row.role, row.content, row.timestamp))
+
+    store.write(OWNER, move)
+    beyond = SqlStore(target)
+    beyond.write(OWNER, lambda tx: tx.sessions.insert(Session("zzz", "cli", title="only there")))
+    for _ in range(600):
+        beyond.write(OWNER, append_message, "zzz", draft("user", "only there", NOW))
+    copy_rows(source, target)
+    assert contents_of(target) == contents_of(source)
+
+
 def test_a_backup_is_a_file_and_comes_back(make_postgres: Make, make_sqlite: Make, tmp_path: Path) -> None:
     source = make_postgres()
     SqlStore(source).write(OWNER, furnish)
     before = contents_of(source)
     source.copy_to(tmp_path / "copy.db", bool)
     SqlStore(source).write(OWNER, lambda tx: tx.sessions.delete(["s001", "s002"]))
+    SqlStore(source).write(OWNER, discard_session, "s004", NOW)
+    SqlStore(source).write(OWNER, restore_conversation, "s004")  # whose messages have other numbers now
     seen: list[int] = []
 
     def look() -> None:

@@ -24,7 +24,8 @@ from segue.sessions.recording import append_message
 from segue.sessions.starting import create_session
 from segue.storage.meta import drawer_of
 from segue.storage.postgres import PostgresEngine
-from segue.storage.postgres_connection import PostgresConnection, place_of, translated
+from segue.storage.postgres_address import place_of
+from segue.storage.postgres_connection import PostgresConnection, translated
 from segue.storage.postgres_schema import POLICIES
 from segue.storage.store import SqlStore
 
