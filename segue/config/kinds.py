@@ -8,7 +8,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
-from segue.config.masking import masked, quoted
+from segue.config.masking import HIDDEN, masked, quoted
 from segue.config.zones import HOST, is_known
 
 Key = tuple[str, ...]
@@ -100,6 +100,16 @@ class Text(Kind):
 
     def plain(self, value: str) -> str:
         return masked(value)
+
+
+class Secret(Text):
+    """Text that is never shown."""
+
+    def plain(self, value: str) -> str:
+        return HIDDEN if value else ""
+
+    def misfit(self, value: object, key: Key) -> Problem:  # noqa: ARG002 - it is not to be shown
+        return Problem(key, f"must be {self.allowed}")
 
 
 class Listing(Kind):

@@ -3,15 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from segue.config.kinds import Choice, Flag, Kind, Listing, Number, Section, Table, Text, Zone
+from segue.config.chat_settings import AgentSettings, DisplaySettings, ModelsSettings, ProviderSettings
+from segue.config.declaring import about, is_word, nothing
+from segue.config.kinds import Choice, Flag, Listing, Number, Section, Table, Text, Zone
 from segue.config.masking import masked
 from segue.config.zones import HOST, zone_of
 from segue.core.errors import InvalidKey, InvalidSource
 from segue.core.places import is_address
-from segue.core.policy import FRESHNESS, ResetMode, ResetPolicies, ResetPolicy, ResetRule
+from segue.core.policy import ResetMode, ResetPolicies, ResetPolicy, ResetRule
 from segue.core.sharing import DmScope
 
 if TYPE_CHECKING:
@@ -51,26 +52,18 @@ def _is_main_key(name: str) -> bool:
 
 def _is_person(text: str) -> bool:
     platform, _, peer = text.partition(":")
-    return _is_platform(platform) and _is_word(peer)
+    return _is_platform(platform) and is_word(peer)
 
 
 def _is_link_name(name: str) -> bool:
-    return _is_word(name) and ":" not in name
+    return is_word(name) and ":" not in name
 
 
-def _is_word(text: str) -> bool:
-    return text != "" and text == text.strip() and text.isprintable()
+def _is_model(name: str) -> bool:
+    return name == "" or is_word(name)
 
 
 _PERSON = Text("a person as platform:id, like telegram:123456", _is_person)
-
-
-def _about(kind: Kind, meaning: str | None) -> dict[str, object]:
-    return {"kind": kind, "help": meaning}
-
-
-def _nothing() -> Mapping[str, Any]:
-    return MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,26 +72,26 @@ class ResetSettings:
 
     mode: ResetMode | None = field(
         default=None,
-        metadata=_about(
+        metadata=about(
             Choice(ResetMode),
             "What begins a new session: a time of silence (idle), an hour of the day (daily), whichever comes first "
             "(both), or nothing (none). daily with idle_minutes beside it means both.",
         ),
     )
-    at_hour: int | None = field(default=None, metadata=_about(Number(0, 23), "The hour of the daily reset."))
+    at_hour: int | None = field(default=None, metadata=about(Number(0, 23), "The hour of the daily reset."))
     idle_minutes: int | None = field(
         default=None,
-        metadata=_about(
+        metadata=about(
             Number(1, 10_000_000),
             "After how many minutes without a word from a person the next one begins a new session.",
         ),
     )
     notify: bool | None = field(
-        default=None, metadata=_about(Flag(), "Whether the user is told of a reset that happened by itself.")
+        default=None, metadata=about(Flag(), "Whether the user is told of a reset that happened by itself.")
     )
     timezone: str | None = field(
         default=None,
-        metadata=_about(Zone(), "The time zone of at_hour; host is the zone of the machine, clock changes included."),
+        metadata=about(Zone(), "The time zone of at_hour; host is the zone of the machine, clock changes included."),
     )
 
     def rule(self, tz: str | None) -> ResetRule:
@@ -113,22 +106,22 @@ class SessionSettings:
 
     main_key: str = field(
         default="main",
-        metadata=_about(
+        metadata=about(
             Text("small letters and digits, and no reserved word like cron or dm", _is_main_key),
             "The name of the owners' common lane, which dm_scope main uses.",
         ),
     )
     dm_scope: DmScope = field(
         default=DmScope.PER_CHANNEL_PEER,
-        metadata=_about(
+        metadata=about(
             Choice(DmScope),
             "Whose direct messages share a lane: all of the owners' (main), those of one person (per-peer), in one "
             "chat (per-channel-peer), or in one chat with one of our accounts (per-account-channel-peer).",
         ),
     )
     identity_links: Mapping[str, tuple[str, ...]] = field(
-        default_factory=_nothing,
-        metadata=_about(
+        default_factory=nothing,
+        metadata=about(
             Table(
                 Text("without a colon", _is_link_name),
                 Listing(_PERSON),
@@ -139,11 +132,11 @@ class SessionSettings:
         ),
     )
     reset: ResetSettings = field(
-        default_factory=ResetSettings, metadata=_about(Section(ResetSettings), ResetSettings.__doc__)
+        default_factory=ResetSettings, metadata=about(Section(ResetSettings), ResetSettings.__doc__)
     )
     reset_by_type: Mapping[str, ResetSettings] = field(
-        default_factory=_nothing,
-        metadata=_about(
+        default_factory=nothing,
+        metadata=about(
             Table(
                 Text(" or ".join(_TYPES), _TYPES.__contains__),
                 Section(ResetSettings),
@@ -153,8 +146,8 @@ class SessionSettings:
         ),
     )
     reset_by_platform: Mapping[str, ResetSettings] = field(
-        default_factory=_nothing,
-        metadata=_about(
+        default_factory=nothing,
+        metadata=about(
             Table(
                 Text("that of a platform", _is_platform),
                 Section(ResetSettings),
@@ -167,32 +160,19 @@ class SessionSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class AgentSettings:
-    """How the agent's turns run."""
-
-    auto_continue_freshness: int = field(
-        default=int(FRESHNESS.total_seconds()),
-        metadata=_about(
-            Number(0, _YEAR),
-            "For how many seconds after it was cut off a turn is continued in the same session; 0 is never.",
-        ),
-    )
-
-
-@dataclass(frozen=True, slots=True)
 class RetentionSettings:
     """How long things are kept."""
 
     trash_days: int = field(
         default=7,
-        metadata=_about(
+        metadata=about(
             Number(0, 36_500),
             "How many days a deleted session can be restored from the trash; it is announced a day before it goes.",
         ),
     )
     prune_days: int = field(
         default=0,
-        metadata=_about(
+        metadata=about(
             Number(0, 36_500),
             "After how many days without activity an ended conversation goes into the trash, announced a day before; "
             "pinned and open ones never do; 0 is never.",
@@ -208,37 +188,62 @@ class Settings:
     tz: str | None = None
     database: str = field(
         default=SQLITE,
-        metadata=_about(
+        metadata=about(
             Text("sqlite or an address that begins with postgresql://", _is_database),
             f"Where sessions are kept: sqlite is the file {DATABASE_FILE} in the home folder; an address is a database"
             " on a PostgreSQL server.",
         ),
     )
+    model: str = field(
+        default="",
+        metadata=about(
+            Text("the name of a model, like anthropic/claude-sonnet-4-5 or an alias", _is_model),
+            "The model that answers; when it is not said, it is found by the keys in the environment or as a server on"
+            " this machine.",
+        ),
+    )
+    models: ModelsSettings = field(
+        default_factory=ModelsSettings, metadata=about(Section(ModelsSettings), ModelsSettings.__doc__)
+    )
+    providers: Mapping[str, ProviderSettings] = field(
+        default_factory=nothing,
+        metadata=about(
+            Table(
+                Text("a word", is_word),
+                Section(ProviderSettings),
+                "a mapping from a name to kind, base_url and api_key",
+            ),
+            "Places with models beside those whose keys are in the environment.",
+        ),
+    )
+    display: DisplaySettings = field(
+        default_factory=DisplaySettings, metadata=about(Section(DisplaySettings), DisplaySettings.__doc__)
+    )
     owners: tuple[str, ...] = field(
-        default=(), metadata=_about(Listing(_PERSON), "Who you are on each platform; the terminal is always yours.")
+        default=(), metadata=about(Listing(_PERSON), "Who you are on each platform; the terminal is always yours.")
     )
     group_sessions_per_user: bool = field(
         default=True,
-        metadata=_about(Flag(), "Whether each person in a group or channel has a conversation of their own there."),
+        metadata=about(Flag(), "Whether each person in a group or channel has a conversation of their own there."),
     )
     thread_sessions_per_user: bool = field(
-        default=False, metadata=_about(Flag(), "Whether each person in a thread has a conversation of their own there.")
+        default=False, metadata=about(Flag(), "Whether each person in a thread has a conversation of their own there.")
     )
     session_store_max_age_days: int = field(
         default=0,
-        metadata=_about(
+        metadata=about(
             Number(0, 36_500),
             "After how many days without activity a lane is removed, though not its sessions; 0 is never.",
         ),
     )
     session: SessionSettings = field(
-        default_factory=SessionSettings, metadata=_about(Section(SessionSettings), SessionSettings.__doc__)
+        default_factory=SessionSettings, metadata=about(Section(SessionSettings), SessionSettings.__doc__)
     )
     agent: AgentSettings = field(
-        default_factory=AgentSettings, metadata=_about(Section(AgentSettings), AgentSettings.__doc__)
+        default_factory=AgentSettings, metadata=about(Section(AgentSettings), AgentSettings.__doc__)
     )
     retention: RetentionSettings = field(
-        default_factory=RetentionSettings, metadata=_about(Section(RetentionSettings), RetentionSettings.__doc__)
+        default_factory=RetentionSettings, metadata=about(Section(RetentionSettings), RetentionSettings.__doc__)
     )
 
     @property

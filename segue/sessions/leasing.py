@@ -34,6 +34,11 @@ def hold(tx: Transaction, lease: Lease) -> None:
         raise LeaseLost("Another process has taken this session over; nothing of this answer was added to it.")
 
 
+def keep(tx: Transaction, lease: Lease) -> bool:
+    """Keep a lease a while longer, if it is still ours."""
+    return tx.leases.hold(lease, LEASE_SECONDS)
+
+
 def release(tx: Transaction, lease: Lease) -> None:
     tx.leases.release(lease)
 

@@ -49,7 +49,7 @@ def test_every_line_of_the_template_is_a_comment() -> None:
 def test_what_is_shown_is_json_in_the_order_of_the_settings() -> None:
     plain = shown(settings_from({"owners": ["telegram:1"], "session": {"reset": {"mode": "daily"}}}, HOME, {}))
     assert json.loads(json.dumps(plain)) == plain
-    assert list(plain)[:2] == ["database", "owners"]
+    assert list(plain)[:2] == ["database", "model"]
     assert plain["session"]["reset"] == {
         "mode": "daily",
         "at_hour": 4,

@@ -1,0 +1,119 @@
+"""The settings of the agent: which models answer, who is asked before something happens, what is shown."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from segue.config.declaring import about, is_word, nothing
+from segue.config.kinds import Choice, Listing, Number, Secret, Table, Text
+from segue.core.policy import FRESHNESS
+
+_YEAR = 31_536_000  # seconds
+_WEB = "an address that begins with http:// or https://"
+
+
+def _is_word_or_nothing(text: str) -> bool:
+    return text == "" or is_word(text)
+
+
+def _is_web_or_nothing(text: str) -> bool:
+    return text == "" or (text.startswith(("http://", "https://")) and is_word(text))
+
+
+def _is_entry_or_nothing(text: str) -> bool:
+    module, _, name = text.partition(":")
+    return text == "" or all(part.isidentifier() for part in (*module.split("."), *name.split(".")))
+
+
+class Approval(StrEnum):
+    """What happens before a tool does something that cannot be taken back."""
+
+    ASK = "ask"
+    ALLOW = "allow"
+    DENY = "deny"
+
+
+class ResumeDisplay(StrEnum):
+    FULL = "full"
+    MINIMAL = "minimal"
+
+
+class Wire(StrEnum):
+    """The language that a provider speaks."""
+
+    OPENAI = "openai"
+    ANTHROPIC = "anthropic"
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderSettings:
+    """A place where models are."""
+
+    kind: Wire = field(default=Wire.OPENAI, metadata=about(Choice(Wire), "Whose interface it has."))
+    base_url: str = field(default="", metadata=about(Text(_WEB, _is_web_or_nothing), "Where it is."))
+    api_key: str = field(
+        default="",
+        metadata=about(
+            Secret("a text", _is_word_or_nothing), "Its key, best taken from the environment; a local one has none."
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ModelsSettings:
+    """Names for models, and which ones stand in for others."""
+
+    aliases: Mapping[str, str] = field(
+        default_factory=nothing,
+        metadata=about(
+            Table(Text("a word", is_word), Text("a model", is_word), "a mapping from a name to a model"),
+            "Names of your own: {fast: openai/gpt-5-mini}.",
+        ),
+    )
+    fallback: tuple[str, ...] = field(
+        default=(),
+        metadata=about(
+            Listing(Text("a model", is_word)), "Models that are asked, in this order, when the first does not answer."
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DisplaySettings:
+    """What is shown in the terminal."""
+
+    resume_display: ResumeDisplay = field(
+        default=ResumeDisplay.FULL,
+        metadata=about(
+            Choice(ResumeDisplay), "What is shown of a conversation that is carried on: its last exchanges, or a line."
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """How the agent's turns run."""
+
+    approvals: Approval = field(
+        default=Approval.ASK,
+        metadata=about(
+            Choice(Approval),
+            "What happens before the agent runs a command or removes something: you are asked, it is allowed, or it is "
+            "denied. Where nobody can be asked, ask means deny.",
+        ),
+    )
+    entry: str = field(
+        default="",
+        metadata=about(
+            Text("a module and a name in it, like mypackage.agents:answer", _is_entry_or_nothing),
+            "A Python function or agent of your own that answers in place of the built-in one.",
+        ),
+    )
+
+    auto_continue_freshness: int = field(
+        default=int(FRESHNESS.total_seconds()),
+        metadata=about(
+            Number(0, _YEAR),
+            "For how many seconds after it was cut off a turn is continued in the same session; 0 is never.",
+        ),
+    )
