@@ -1,0 +1,231 @@
+"""Slash commands as people type them: which there are, and which of them a message is.
+
+A command is the whole message. Those that take text take the rest as it is; those that take a word take one; anything
+else, such as `/etc/hosts`, `/stop the music` or `/think about it`, is something that a person says.
+"""
+
+import re
+from collections.abc import Iterator
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Takes(StrEnum):
+    """What may stand behind the name of a command."""
+
+    NOTHING = "none"
+    WORD = "optional"
+    TEXT = "rest"
+
+
+class Where(StrEnum):
+    EVERYWHERE = "everywhere"
+    TERMINAL = "terminal"
+
+
+class Spec(NamedTuple):
+    """A command as `/help` shows it."""
+
+    name: str
+    group: str
+    takes: Takes
+    usage: str
+    """What stands behind the name, as people are told."""
+    help: str
+    more: str
+    example: str
+    aliases: tuple[str, ...] = ()
+    where: Where = Where.EVERYWHERE
+
+    @property
+    def shown(self) -> str:
+        return f"/{self.name} {self.usage}".rstrip()
+
+
+_CONVERSATIONS = "Conversations"
+_GOING_BACK = "Going back"
+_ANSWERING = "How it answers"
+_TELLING = "How things stand"
+_CHAT = "This chat"
+
+COMMANDS = (
+    Spec(
+        *("new", _CONVERSATIONS, Takes.TEXT, "[TEXT]", "begin a new conversation"),
+        "The old conversation ends and is kept; the answer says how to come back to it. The thinking and verbose"
+        " levels go along, the model does not. TEXT is the first thing said in the new one.",
+        "/new What is left to do for the launch?",
+    ),
+    Spec(
+        *("reset", _CONVERSATIONS, Takes.TEXT, "[TEXT]", "the same as /new"),
+        "The old conversation ends and is kept; the answer says how to come back to it.",
+        "/reset",
+    ),
+    Spec(
+        *("title", _CONVERSATIONS, Takes.TEXT, "[TITLE]", "show or set the title"),
+        "Alone it shows the title, where it comes from, and the id. A title has at most 100 characters and belongs to"
+        " one conversation. Before the first message it is kept until there is something to name.",
+        "/title A week in Lisbon",
+    ),
+    Spec(
+        *("resume", _CONVERSATIONS, Takes.TEXT, "[ID|TITLE|NUMBER]", "go on with another conversation"),
+        "Takes an id or the beginning of one, a title, or a number of the last list. Alone it shows the list. Of a"
+        " conversation in several parts it goes on with the newest.",
+        "/resume A week in Lisbon",
+    ),
+    Spec(
+        *("sessions", _CONVERSATIONS, Takes.WORD, "[HOW MANY]", "list recent conversations"),
+        "The numbers are for /resume.",
+        "/sessions 20",
+    ),
+    Spec(
+        *("branch", _CONVERSATIONS, Takes.TEXT, "[TITLE]", "try something else from here on"),
+        "Goes on in a new conversation that has everything said so far; the one it comes from stays as it is. Without"
+        " a TITLE it gets the next number of the old one.",
+        "/branch Lisbon by train",
+    ),
+    Spec(
+        *("history", _GOING_BACK, Takes.WORD, "[HOW MANY]", "show the last exchanges"),
+        "Ten of them, when nothing else is said.",
+        "/history 3",
+    ),
+    Spec(
+        *("search", _GOING_BACK, Takes.TEXT, "WORDS", "find what was said, in all conversations"),
+        'The same language as `segue sessions search`: words, "a phrase", OR, NOT, begin*, ~part, after:2025-01-31.',
+        "/search hotel alfama",
+    ),
+    Spec(
+        *("undo", _GOING_BACK, Takes.WORD, "[HOW MANY]", "take back the last turns"),
+        "What you said last and all that followed falls silent, as if it had not been said; nothing is deleted.",
+        "/undo 2",
+    ),
+    Spec(
+        *("retry", _GOING_BACK, Takes.NOTHING, "", "ask the last question again"),
+        "The last turn is taken back, as /undo does, and what you said is said again.",
+        "/retry",
+    ),
+    Spec(
+        *("model", _ANSWERING, Takes.WORD, "[NAME|default]", "show or choose the model"),
+        "For this conversation alone. `default` leaves the choice to the configuration.",
+        "/model gpt-5-mini",
+    ),
+    Spec(
+        *("think", _ANSWERING, Takes.WORD, "[none|low|medium|high|default]", "show or choose how long it may think"),
+        "`default` leaves it to the model.",
+        "/think high",
+    ),
+    Spec(
+        *("verbose", _ANSWERING, Takes.WORD, "[off|tools|all|default]", "show or choose how much of its work is shown"),
+        "`off`: the answers. `tools`: also a line for each tool it uses. `all`: also its thoughts and what tools say.",
+        "/verbose all",
+    ),
+    Spec(
+        *("status", _TELLING, Takes.NOTHING, "", "model, context, levels, title, messages, tokens"),
+        "All that holds for this conversation now.",
+        "/status",
+    ),
+    Spec(
+        *("usage", _TELLING, Takes.NOTHING, "", "tokens and cost of this conversation"),
+        "All its parts together. What is not known is called unknown, never nothing.",
+        "/usage",
+    ),
+    Spec(
+        *("context", _TELLING, Takes.WORD, "[list|detail]", "what the model is told, and how large it is"),
+        "`list`: the parts and their sizes. `detail`: also each tool, and the ten largest messages.",
+        "/context detail",
+    ),
+    Spec(
+        *("stop", _CHAT, Takes.NOTHING, "", "stop what is being done"),
+        "The answer that is being written ends, with every tool that it runs.",
+        "/stop",
+    ),
+    Spec(
+        *("help", _CHAT, Takes.WORD, "[COMMAND]", "what can be typed here"),
+        "With the name of a command: more about it.",
+        "/help branch",
+    ),
+    Spec(
+        *("quit", _CHAT, Takes.NOTHING, "", "leave"),
+        "The conversation is kept.",
+        "/quit",
+        aliases=("exit",),
+        where=Where.TERMINAL,
+    ),
+)
+
+_BY_NAME = {name: spec for spec in COMMANDS for name in (spec.name, *spec.aliases)}
+_LONGEST_NAME = 32
+
+_FORM = re.compile(r"/(?P<name>[A-Za-z]+)(?:@(?P<bot>[^\s/@]+))?(?:(?P<gap>\r\n|\s)(?P<rest>.*))?", re.DOTALL)
+_MENTION = re.compile(r"\s*@(?P<bot>[^\s/@:,]+)[:,]?\s+(?=/)")
+
+
+class Command(NamedTuple):
+    """A command that somebody gave."""
+
+    name: str
+    argument: str = ""
+
+    def __str__(self) -> str:
+        return f"/{self.name} {self.argument}" if self.argument else f"/{self.name}"
+
+
+class Unknown(NamedTuple):
+    """What looks like a command and is none; `near` is the one that may be meant."""
+
+    name: str
+    near: str | None = None
+
+
+def parse(text: str, *, bot: str = "", in_terminal: bool = True) -> Command | Unknown | None:
+    """The command that a message is; None when it is something to say.
+
+    `bot` is our name where people write `/title@name` or `@name /title`. What is meant for another bot is no command.
+    """
+    said = _unaddressed(text, bot)
+    form = _FORM.fullmatch(said.lstrip())
+    if form is None or (form["bot"] is not None and not _is_called(form["bot"], bot)):
+        return None
+    name = form["name"].lower()
+    spec = find_spec(name, in_terminal=in_terminal)
+    if spec is None:
+        return None if said[:1].isspace() or len(name) > _LONGEST_NAME else Unknown(name, near(name, in_terminal))
+    argument = _argument(spec.takes, form["rest"] or "")
+    return None if argument is None else Command(spec.name, argument)
+
+
+def find_spec(name: str, *, in_terminal: bool = True) -> Spec | None:
+    """The command of that name, with or without its slash, where it is asked for."""
+    spec = _BY_NAME.get(name.removeprefix("/").lower())
+    return spec if spec and (in_terminal or spec.where is Where.EVERYWHERE) else None
+
+
+def known(*, in_terminal: bool = True) -> Iterator[Spec]:
+    """Every command there is, in the order of the table."""
+    return (spec for spec in COMMANDS if in_terminal or spec.where is Where.EVERYWHERE)
+
+
+def near(name: str, in_terminal: bool = True) -> str | None:
+    """The command that somebody may have meant."""
+    names = [each for spec in known(in_terminal=in_terminal) for each in (spec.name, *spec.aliases)]
+    return next(iter(get_close_matches(name[:_LONGEST_NAME], names, 1)), None)
+
+
+def _unaddressed(text: str, bot: str) -> str:
+    """The message without the mention of us that it begins with."""
+    mention = _MENTION.match(text)
+    return text[mention.end() :] if mention and _is_called(mention["bot"], bot) else text
+
+
+def _is_called(name: str, bot: str) -> bool:
+    return bool(bot) and name.casefold() == bot.removeprefix("@").casefold()
+
+
+def _argument(takes: Takes, rest: str) -> str | None:
+    """What a command is given; None when it does not take that."""
+    if not rest.strip():
+        return ""
+    if takes is Takes.TEXT:
+        return rest
+    words = rest.split()
+    return words[0] if takes is Takes.WORD and len(words) == 1 else None

@@ -1,0 +1,68 @@
+"""Slash commands, carried out: each in one transaction, under the scope of whoever gave it."""
+
+from collections.abc import Callable
+
+from segue.core.commands import Command
+from segue.core.scope import Scope
+from segue.core.text import one_line
+from segue.ports.store import Store, Transaction
+from segue.sessions.commanding.acts import Answer, Quit, Situation, Stop, session_of
+from segue.sessions.commanding.choosing import model, think, verbose
+from segue.sessions.commanding.helping import help_
+from segue.sessions.commanding.looking import find, history
+from segue.sessions.commanding.measuring import context
+from segue.sessions.commanding.naming import title
+from segue.sessions.commanding.switching import branch, new, resume, sessions
+from segue.sessions.commanding.telling import status, usage
+from segue.sessions.commanding.undoing import retry, undo
+
+READS = frozenset({"sessions", "history", "search", "status", "usage", "context", "stop", "help", "quit"})
+"""Commands that change nothing: they can be given a transaction for reading."""
+
+
+def act(tx: Transaction, command: Command, situation: Situation) -> Answer:
+    """Do what a command says. What cannot be done is a `SegueError`, and then nothing has changed."""
+    return _ACTS[command.name](tx, command.argument, situation)
+
+
+def carry_out(store: Store, scope: Scope, command: Command, situation: Situation) -> Answer:
+    """The same in a transaction of its own."""
+    run = store.read if command.name in READS else store.write
+    answer = run(scope, act, command, situation)
+    if answer.is_index_damaged:
+        store.begin_index_again()
+    return answer
+
+
+def _stop(_tx: Transaction, _argument: str, _situation: Situation) -> Answer:
+    return Answer("", Stop())
+
+
+def _quit(tx: Transaction, _argument: str, situation: Situation) -> Answer:
+    session = session_of(tx, situation)
+    if session is None or not session.message_count:
+        return Answer("", Quit())
+    return Answer(f"`segue --resume {one_line(session.id)}` comes back to this conversation.", Quit())
+
+
+_ACTS: dict[str, Callable[[Transaction, str, Situation], Answer]] = {
+    "new": new,
+    "reset": new,
+    "title": title,
+    "resume": resume,
+    "sessions": sessions,
+    "branch": branch,
+    "history": history,
+    "search": find,
+    "undo": undo,
+    "retry": retry,
+    "model": model,
+    "think": think,
+    "verbose": verbose,
+    "status": status,
+    "usage": usage,
+    "context": context,
+    "stop": _stop,
+    "help": help_,
+    "quit": _quit,
+}

@@ -1,0 +1,137 @@
+"""What a command is given, and what comes of it: words for the person, and an act for whoever runs the chat.
+
+Acts are what a transaction cannot do: go over to another session, begin one, ask again, stop, leave.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from math import inf
+from typing import Any, NamedTuple
+
+from segue.core.preferences import Preferences, decode
+from segue.core.sessions import Session
+from segue.ports.store import Transaction
+from segue.sessions.finding import get_session
+
+_NOTHING_CHOSEN = Preferences()
+
+
+def _unhurried() -> float:
+    return inf
+
+
+def _taken_as_given(name: str) -> str:
+    return name
+
+
+def _unclaimed(_tx: Transaction, _session_id: str) -> None:
+    return None
+
+
+class Situation(NamedTuple):
+    """Where and when a command is given."""
+
+    session_id: str | None
+    """The session that is going on; nothing before its first message."""
+    now: float
+    zone: tzinfo
+    new_session_id: str
+    source: str = "cli"
+    cwd: str | None = None
+    model: str = ""
+    """The one that is used now."""
+    preferences: Preferences = _NOTHING_CHOSEN
+    """What was chosen before there is a session to keep it."""
+    listed: Sequence[str] = ()
+    """The sessions that were offered last, in their order."""
+    models: Callable[[str], str] = _taken_as_given
+    """The model that a name means; raises when there is none."""
+    system_prompt: str = ""
+    """The one that a session will begin with."""
+    parts: Sequence[tuple[str, int]] = ()
+    """What else the model is told: each tool, and how many characters it takes."""
+    time_left: Callable[[], float] = _unhurried
+    """For how many seconds more a search may look."""
+    claim: Callable[[Transaction, str], object] = _unclaimed
+    """Makes a session ours, in the transaction that goes over to it; raises when somebody else is at work there."""
+    in_terminal: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """Go on with another session, which has choices of its own."""
+
+    session_id: str
+    recap: bool
+    preferences: Preferences = _NOTHING_CHOSEN
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Begin a new session with these choices; the text is the first thing said in it, unchanged."""
+
+    text: str | None
+    preferences: Preferences = _NOTHING_CHOSEN
+    reset_from: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Say what was said before once more; `content` is all of it, where `text` are its words."""
+
+    text: str
+    content: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Prefer:
+    """These are the choices from now on. When there is a session, it has them already."""
+
+    preferences: Preferences
+
+
+@dataclass(frozen=True, slots=True)
+class Title:
+    """Name the session so as soon as there is one."""
+
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Numbers of a list: what `/resume 2` means from now on."""
+
+    session_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Stop what is being done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quit:
+    """Leave."""
+
+
+Act = Switch | Begin | Again | Prefer | Title | Offer | Stop | Quit
+
+
+class Answer(NamedTuple):
+    """What the person is told, and what is to be done."""
+
+    text: str
+    act: Act | None = None
+    is_index_damaged: bool = False
+    """Whether the search index was found damaged, and should be made anew."""
+
+
+def session_of(tx: Transaction, situation: Situation) -> Session | None:
+    """The session that is going on, if there is one."""
+    return get_session(tx, situation.session_id) if situation.session_id else None
+
+
+def chosen_in(session: Session | None, situation: Situation) -> Preferences:
+    """What this conversation has chosen."""
+    return decode(session.model_config) if session else situation.preferences

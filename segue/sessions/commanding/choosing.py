@@ -1,0 +1,78 @@
+"""`/model`, `/think`, `/verbose`: how this conversation is answered."""
+
+from enum import StrEnum
+from typing import TypeVar
+
+from segue.core.errors import Invalid
+from segue.core.preferences import Effort, Preferences, Verbosity, encode
+from segue.core.text import one_line, storable
+from segue.ports.store import Transaction
+from segue.sessions.commanding.acts import Answer, Prefer, Situation, chosen_in, session_of
+
+DEFAULT = "default"
+_LONGEST_MODEL = 200
+_SYNONYMS = {"on": "tools", "full": "all"}
+
+C = TypeVar("C", bound=StrEnum)
+
+
+def model(tx: Transaction, argument: str, situation: Situation) -> Answer:
+    chosen = chosen_in(session_of(tx, situation), situation)
+    if not argument:
+        wanted = f"chosen as {one_line(chosen.model)}" if chosen.model else "by the configuration"
+        return Answer(f"The model is {_used(situation)}, {wanted}.")
+    if argument.lower() == DEFAULT:
+        return _prefer(tx, situation, chosen._replace(model=None), "The model is the one of the configuration now.")
+    if len(argument) > _LONGEST_MODEL:
+        raise Invalid(f"The name of a model has at most {_LONGEST_MODEL} characters.")
+    used, given = one_line(situation.models(argument)), one_line(argument)
+    meant = used if used == given else f"{used} ({given})"
+    return _prefer(tx, situation, chosen._replace(model=storable(argument)), f"The model is {meant} now.")
+
+
+def think(tx: Transaction, argument: str, situation: Situation) -> Answer:
+    chosen = chosen_in(session_of(tx, situation), situation)
+    if not argument:
+        return Answer(f"Thinking: {thinking(chosen)}. /think takes {_choices(Effort)}.")
+    chosen = chosen._replace(effort=_chosen(Effort, argument, "/think"))
+    return _prefer(tx, situation, chosen, f"Thinking: {thinking(chosen)}.")
+
+
+def verbose(tx: Transaction, argument: str, situation: Situation) -> Answer:
+    chosen = chosen_in(session_of(tx, situation), situation)
+    if not argument:
+        return Answer(f"Verbose: {verbosity(chosen)}. /verbose takes {_choices(Verbosity)}.")
+    word = argument.lower()
+    chosen = chosen._replace(verbose=_chosen(Verbosity, _SYNONYMS.get(word, word), "/verbose"))
+    return _prefer(tx, situation, chosen, f"Verbose: {verbosity(chosen)}.")
+
+
+def thinking(chosen: Preferences) -> str:
+    return chosen.effort or DEFAULT
+
+
+def verbosity(chosen: Preferences) -> str:
+    return chosen.verbose or DEFAULT
+
+
+def _prefer(tx: Transaction, situation: Situation, chosen: Preferences, told: str) -> Answer:
+    if situation.session_id:
+        tx.sessions.change(situation.session_id, model_config=encode(chosen))
+    return Answer(told, Prefer(chosen))
+
+
+def _chosen(choices: type[C], argument: str, command: str) -> C | None:
+    word = argument.lower()
+    if word == DEFAULT:
+        return None
+    if word not in list(choices):
+        raise Invalid(f"{one_line(argument)!r:.60} is no level: {command} takes {_choices(choices)}.")
+    return choices(word)
+
+
+def _choices(choices: type[StrEnum]) -> str:
+    return f"{', '.join(choices)} or {DEFAULT}"
+
+
+def _used(situation: Situation) -> str:
+    return one_line(situation.model) or "none"

@@ -1,0 +1,117 @@
+"""`/new`, `/reset`, `/resume`, `/sessions`, `/branch`: from one conversation to another, and the way back."""
+
+import re
+
+from segue.core.errors import InvalidSession, NotFound
+from segue.core.moments import ago
+from segue.core.policy import ResetReason
+from segue.core.preferences import Succession, carried_over, decode
+from segue.core.sessions import Kind, Listed, Session
+from segue.core.text import count, one_line
+from segue.ports.store import Filter, Transaction
+from segue.sessions.branching import branch_session
+from segue.sessions.commanding.acts import Answer, Begin, Offer, Situation, Switch, chosen_in, session_of
+from segue.sessions.commanding.wording import how_many, name_of, way_back
+from segue.sessions.finding import find_successor, find_tip, get_id, get_session
+from segue.sessions.listing import list_sessions
+from segue.sessions.starting import end_session, reopen_session
+
+_LISTED = 10
+_MOST = 50
+_NUMBER = re.compile("[0-9]{1,3}")
+_SPOKEN = Filter(kinds=(Kind.INTERACTIVE,), min_messages=1)
+
+
+def new(tx: Transaction, argument: str, situation: Situation) -> Answer:
+    session = tx.sessions.find(situation.session_id or "")  # which somebody may have deleted meanwhile
+    chosen = carried_over(chosen_in(session, situation), Succession.NEW)
+    first = argument or None
+    if session is None:
+        return Answer("This is a new conversation already." if first is None else "", Begin(first, chosen))
+    end_session(tx, session.id, ResetReason.ASKED, situation.now)
+    told = "A new conversation begins."
+    if session.message_count:
+        told += f" The last one, “{name_of(session)}”, is kept: {way_back(session.id)}"
+    return Answer(told, Begin(first, chosen, reset_from=session.id))
+
+
+def sessions(tx: Transaction, argument: str, situation: Situation) -> Answer:
+    most = min(how_many(argument, _LISTED, "/sessions"), _MOST)
+    found = list_sessions(tx, _SPOKEN, most)
+    if not found:
+        return Answer("There is no conversation yet.")
+    lines = [_line(number, one, situation) for number, one in enumerate(found, 1)]
+    total = tx.sessions.count(_SPOKEN)
+    more = [f"… {count(total - len(found), 'more conversation')}"] if total > len(found) else []
+    lines += [*more, "/resume NUMBER goes on with one of them."]
+    return Answer("\n".join(lines), Offer(tuple(one.id for one in found)))
+
+
+def resume(tx: Transaction, argument: str, situation: Situation) -> Answer:
+    wanted = argument.strip()
+    if not wanted:
+        return sessions(tx, "", situation)
+    named = _named(tx, wanted, situation)
+    target = get_session(tx, find_tip(tx, named))
+    if target.id == situation.session_id:
+        return Answer("You are in that conversation already.")
+    situation.claim(tx, target.id)
+    _leave(tx, situation, "session_switch")
+    _take_up(tx, target)
+    told = f"You are in “{name_of(target)}” now ({one_line(target.id)})."
+    if target.id != named:
+        told += f" {one_line(named)} was compressed; this is where it goes on."
+    return Answer(told, Switch(target.id, recap=True, preferences=decode(target.model_config)))
+
+
+def branch(tx: Transaction, argument: str, situation: Situation) -> Answer:
+    session = session_of(tx, situation)
+    if session is None:
+        raise InvalidSession("Nothing has been said yet, so there is nothing to branch from.")
+    fresh = situation.new_session_id
+    made = branch_session(
+        tx,
+        session.id,
+        branch_id=fresh,
+        source=situation.source,
+        now=situation.now,
+        title=argument,
+        cwd=situation.cwd,
+    )
+    situation.claim(tx, fresh)
+    _leave(tx, situation, "branched")
+    told = f"You are in a branch now, “{name_of(made)}” ({one_line(fresh)})."
+    told += f" “{name_of(session)}” stays as it is: {way_back(session.id)}"
+    return Answer(told, Switch(fresh, recap=False, preferences=decode(made.model_config)))
+
+
+def _line(number: int, one: Listed, situation: Situation) -> str:
+    facts = [ago(one.last_active_at, situation.now, situation.zone), one_line(one.id)]
+    if one.source != situation.source:
+        facts.append(one_line(one.source))
+    if one.id == situation.session_id:
+        facts.append("this one")
+    return f"{number:>3}  {name_of(one)} · {' · '.join(facts)}"
+
+
+def _named(tx: Transaction, wanted: str, situation: Situation) -> str:
+    """The session that somebody means: a number of the last list, an id or a title."""
+    number = int(wanted) if _NUMBER.fullmatch(wanted) else None
+    if number is not None and 0 < number <= len(situation.listed):
+        return get_session(tx, situation.listed[number - 1]).id
+    if number is not None and not tx.sessions.find(wanted) and not tx.sessions.titled(wanted):
+        raise NotFound(f"No conversation was listed as number {number}; /sessions makes a new list.")
+    return get_id(tx, wanted)
+
+
+def _leave(tx: Transaction, situation: Situation, reason: str) -> None:
+    session = tx.sessions.find(situation.session_id or "")
+    if session is not None:
+        end_session(tx, session.id, reason, situation.now)
+
+
+def _take_up(tx: Transaction, target: Session) -> None:
+    """Carry on with a session. One whose lane has gone on without it leaves that lane."""
+    if find_successor(tx, target):
+        tx.sessions.change(target.id, lane_key=None)
+    reopen_session(tx, target.id)

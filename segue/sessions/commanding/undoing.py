@@ -1,0 +1,54 @@
+"""`/undo` and `/retry`: what was said last falls silent."""
+
+from segue.core.errors import InUse
+from segue.core.messages import SUMMARY_SEQ, first_line_of
+from segue.core.sessions import Session
+from segue.core.text import count, one_line, shorten
+from segue.ports.store import Transaction
+from segue.sessions.commanding.acts import Again, Answer, Situation, session_of
+from segue.sessions.commanding.wording import how_many
+from segue.sessions.rewinding import Rewound, rewind_turns
+
+_QUOTED = 80
+
+
+def undo(tx: Transaction, argument: str, situation: Situation) -> Answer:
+    turns = how_many(argument, 1, "/undo")
+    session = session_of(tx, situation)
+    done = _rewind(tx, session, turns)
+    if session is None or done.target is None:
+        return Answer(_nothing(tx, session, "undo"))
+    name, seq = one_line(session.id), done.target.seq
+    return Answer(
+        f"Undone: {count(done.turns, 'turn')}, {count(done.messages, 'message')}, from “{_quoted(done)}” on.\n"
+        f"Nothing is lost: `segue sessions show {name} --around {seq}` shows what was undone, and in Python"
+        f" `SessionDB().restore_rewound({name!r}, {done.target.id})` brings it back."
+    )
+
+
+def retry(tx: Transaction, _argument: str, situation: Situation) -> Answer:
+    session = session_of(tx, situation)
+    done = _rewind(tx, session, 1)
+    if done.target is None:
+        return Answer(_nothing(tx, session, "try again"))
+    text = done.target.content or ""
+    return Answer(f"Once more: “{_quoted(done)}”", Again(text, done.target.original))
+
+
+def _rewind(tx: Transaction, session: Session | None, turns: int) -> Rewound:
+    if session is None:
+        return Rewound(0, 0, None)
+    if tx.turns.running_in(session.id):
+        raise InUse("An answer is still being written; /stop ends it.")
+    return rewind_turns(tx, session.id, turns)
+
+
+def _quoted(done: Rewound) -> str:
+    said = done.target.content if done.target else ""
+    return shorten(one_line(first_line_of(said)), _QUOTED) or "(no words)"
+
+
+def _nothing(tx: Transaction, session: Session | None, what: str) -> str:
+    if session and tx.messages.find_seq(session.id, SUMMARY_SEQ):
+        return f"There is nothing to {what}: what you said last is part of what was compressed."
+    return f"There is nothing to {what}: nothing has been said yet."

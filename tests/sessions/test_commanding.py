@@ -1,0 +1,668 @@
+"""Commands do what they say, in one transaction, and only to what their giver may see."""
+
+import re
+from datetime import UTC
+from math import inf
+from typing import Any
+
+import pytest
+
+from segue.core.commands import COMMANDS, Command, Unknown, known, parse
+from segue.core.errors import (
+    Ambiguous,
+    InUse,
+    Invalid,
+    InvalidSession,
+    NotFound,
+    SessionNotFound,
+    TitleTaken,
+    TitleTooLong,
+    UnknownModel,
+)
+from segue.core.messages import State, draft
+from segue.core.preferences import Effort, Preferences, Verbosity, decode
+from segue.core.scope import OWNER_AT_CONSOLE, Audience, Principal, Scope
+from segue.core.sessions import Session
+from segue.core.turns import Turn, TurnState
+from segue.core.usage import Billing, Usage
+from segue.ports.store import Store, Transaction
+from segue.sessions.commanding import READS, act, carry_out
+from segue.sessions.commanding.acts import (
+    Again,
+    Answer,
+    Begin,
+    Offer,
+    Prefer,
+    Quit,
+    Situation,
+    Stop,
+    Switch,
+    Title,
+)
+from segue.sessions.commanding.helping import unknown
+from segue.sessions.compressing import Kept, compress_session
+from segue.sessions.discarding import purge_conversation
+from segue.sessions.exporting import export_lines
+from segue.sessions.finding import get_session
+from segue.sessions.reading import conversation
+from segue.sessions.recording import add_usage, append_message
+from segue.sessions.rewinding import restore_rewound
+from segue.sessions.searching import INCOMPLETE
+from segue.sessions.starting import create_session, end_session
+from segue.sessions.titling import set_title
+
+ME = OWNER_AT_CONSOLE
+BOB = Scope(Principal("telegram:1"))
+BOB_IN_A_ROOM = Scope(Principal("telegram:1"), Audience("room"))
+EVE = Scope(Principal("telegram:2"))
+NOW = 1_000_000.0
+HOSTILE = "\x1b[2Jred\x1b]0;pwned\x07\u202e alert\r\n  9  Faked line"
+
+
+def begin(store: Store, name: str, title: str | None = None, scope: Scope = ME, **columns: Any) -> None:
+    store.write(scope, create_session, Session(name, "cli", started_at=1.0)._replace(**columns))
+    if title:
+        store.write(scope, set_title, name, title)
+
+
+def say(
+    store: Store, name: str, text: Any, role: str = "user", scope: Scope = ME, at: float = 10.0, **more: Any
+) -> int:
+    return store.write(scope, append_message, name, draft(role, text, at, **more)).id
+
+
+def compress(store: Store, parent: str, child: str, kept: Kept | None = None) -> None:
+    summary = draft("user", f"summary of {parent}", 50.0)
+    store.write(ME, compress_session, parent, child_id=child, summary=summary, kept=kept, now=50.0)
+
+
+def give(store: Store, text: str, session_id: str | None = "a", scope: Scope = ME, **more: Any) -> Answer:
+    """Type a command, as a person does."""
+    command = parse(text)
+    assert isinstance(command, Command)
+    situation = Situation(session_id, NOW, UTC, "fresh", model="openai/gpt")._replace(**more)
+    return carry_out(store, scope, command, situation)
+
+
+def found(store: Store, name: str) -> Session:
+    return store.read(ME, get_session, name)
+
+
+def everything(store: Store) -> str:
+    pieces: list[str] = []
+    store.read(ME, export_lines, pieces.append)
+    return "".join(pieces)
+
+
+@pytest.fixture
+def talk(store: Store) -> Store:
+    """One conversation, `a`, with two exchanges; another one, `other`, that has ended."""
+    begin(store, "a", "Lisbon", model_config='{"effort":"high","model":"gpt","temperature":0}')
+    say(store, "a", "which hotel?")
+    say(store, "a", "the old one", "assistant")
+    say(store, "a", "which tram?")
+    say(store, "a", None, "assistant", tool_calls=[{"id": "c", "function": {"name": "web_fetch", "arguments": "{}"}}])
+    say(store, "a", "28", "tool", tool_call_id="c")
+    say(store, "a", "number 28\ngoes up", "assistant")
+    begin(store, "other")
+    say(store, "other", "pasta recipe", at=NOW - 7200)
+    store.write(ME, end_session, "other", "user_exit", NOW - 7000)
+    return store
+
+
+def test_every_command_is_carried_out(talk: Store) -> None:
+    for spec in COMMANDS:
+        command = Command(spec.name)
+        situation = Situation("a", NOW, UTC, f"fresh_{spec.name}")
+        run = talk.read if spec.name in READS else talk.write
+        if spec.name == "search":
+            with pytest.raises(Invalid, match="Say what to look for"):
+                run(ME, act, command, situation)
+            continue
+        assert isinstance(run(ME, act, command, situation), Answer), spec.name
+
+
+def test_commands_that_read_change_nothing(talk: Store) -> None:
+    before = everything(talk)
+    for text in ("/sessions 3", "/history 1", "/search hotel", "/status", "/usage", "/context detail", "/help undo"):
+        assert give(talk, text).text
+    assert give(talk, "/title").text
+    assert give(talk, "/resume").text
+    assert everything(talk) == before
+
+
+# Titles
+
+
+def test_title_alone_shows_title_source_and_id(talk: Store) -> None:
+    assert give(talk, "/title").text == "“Lisbon” (set by you). Its id is a."
+    assert give(talk, "/title", "other").text == "This conversation has no title. Its id is other."
+    assert "Nothing has been said yet" in give(talk, "/title", None).text
+
+
+def test_a_title_is_set_at_once(talk: Store) -> None:
+    assert give(talk, "/title  A   week\nin \x1b[1mLisbon") == Answer(
+        "This conversation is called “A week in [1mLisbon” now."
+    )
+    assert (found(talk, "a").title, found(talk, "a").title_source) == ("A week in [1mLisbon", "user")
+
+
+def test_a_title_waits_for_its_session(talk: Store) -> None:
+    answer = give(talk, "/title  Porto ", None)
+    assert answer.act == Title("Porto")
+    assert "Porto" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [("/title Lisbon", TitleTaken), ("/title " + "x" * 101, TitleTooLong), ("/title \u200b", Invalid)],
+)
+def test_a_title_that_cannot_be_is_refused_at_once(talk: Store, text: str, error: type[Exception]) -> None:
+    for session_id in ("other", None):
+        with pytest.raises(error):
+            give(talk, text, session_id)
+
+
+# From one conversation to another
+
+
+@pytest.mark.parametrize("name", ["new", "reset"])
+def test_a_new_conversation_ends_the_old_one_and_says_the_way_back(talk: Store, name: str) -> None:
+    answer = give(talk, f"/{name}  first\n\nlines ")
+    assert answer.act == Begin(" first\n\nlines ", Preferences(effort=Effort.HIGH), reset_from="a")
+    assert answer.text == "A new conversation begins. The last one, “Lisbon”, is kept: /resume a"
+    assert (found(talk, "a").ended_at, found(talk, "a").end_reason) == (NOW, "session_reset")
+    assert found(talk, "a").message_count == 6
+
+
+def test_a_new_conversation_before_anything_was_said(store: Store) -> None:
+    chosen = Preferences("m", Effort.LOW, Verbosity.ALL)
+    answer = give(store, "/new", None, preferences=chosen)
+    assert answer.act == Begin(None, chosen._replace(model=None))
+    begin(store, "a")
+    assert "/resume" not in give(store, "/new").text
+
+
+def test_a_conversation_that_was_deleted_meanwhile_can_be_left(talk: Store) -> None:
+    talk.write(ME, purge_conversation, "a")
+    assert isinstance(give(talk, "/new").act, Begin)
+    assert isinstance(give(talk, "/resume other").act, Switch)
+
+
+def test_recent_conversations_are_numbered(talk: Store) -> None:
+    begin(talk, "silent")
+    begin(talk, "task", kind="automation")
+    say(talk, "task", "by itself", at=NOW)
+    begin(talk, "tele", source="telegram")
+    say(talk, "tele", "hi  there\nyou", at=NOW - 60)
+    answer = give(talk, "/sessions")
+    assert answer.text.splitlines() == [
+        "  1  hi there you · 1m ago · tele · telegram",
+        "  2  pasta recipe · 2h ago · other",
+        "  3  Lisbon · 1970-01-01 · a · this one",
+        "/resume NUMBER goes on with one of them.",
+    ]
+    assert answer.act == Offer(("tele", "other", "a"))
+    fewer = give(talk, "/sessions 1")
+    assert fewer.act == Offer(("tele",))
+    assert "… 2 more conversations" in fewer.text
+    assert give(talk, "/resume") == answer
+
+
+def test_no_conversation_yet(store: Store) -> None:
+    assert give(store, "/sessions", None) == Answer("There is no conversation yet.")
+
+
+@pytest.mark.parametrize("wanted", ["other", "oth", "Porto", " Porto\n", "2"])
+def test_resuming_goes_over_and_back(talk: Store, wanted: str) -> None:
+    talk.write(ME, set_title, "other", "Porto")
+    talk.write(ME, lambda tx: tx.sessions.change("other", model_config='{"verbose":"all"}'))
+    answer = give(talk, f"/resume {wanted}", listed=("a", "other"))
+    assert answer.act == Switch("other", recap=True, preferences=Preferences(verbose=Verbosity.ALL))
+    assert answer.text == "You are in “Porto” now (other)."
+    assert found(talk, "other").is_open
+    assert (found(talk, "a").ended_at, found(talk, "a").end_reason) == (NOW, "session_switch")
+    assert give(talk, "/resume a", "other").act == Switch(
+        "a", recap=True, preferences=Preferences("gpt", Effort.HIGH, rest={"temperature": 0})
+    )
+
+
+def test_a_compressed_part_leads_to_the_newest(talk: Store) -> None:
+    compress(talk, "a", "a2")
+    compress(talk, "a2", "a3")
+    answer = give(talk, "/resume a", "other")
+    assert isinstance(answer.act, Switch)
+    assert answer.act.session_id == "a3"
+    assert "a was compressed; this is where it goes on." in answer.text
+    assert give(talk, "/resume Lisbon", "other").act == answer.act
+    assert give(talk, "/resume a2", "a3") == Answer("You are in that conversation already.")
+
+
+def test_what_is_not_there_cannot_be_resumed(talk: Store) -> None:
+    begin(talk, "2025_1")
+    begin(talk, "2025_2")
+    before = everything(talk)
+    with pytest.raises(SessionNotFound):
+        give(talk, "/resume nowhere")
+    with pytest.raises(Ambiguous):
+        give(talk, "/resume 2025")
+    for number in ("2", "0", "999"):
+        with pytest.raises(NotFound, match="/sessions"):
+            give(talk, f"/resume {number}", listed=("a",))
+    assert everything(talk) == before
+
+
+def test_a_number_may_be_a_title_when_it_was_not_listed(talk: Store) -> None:
+    talk.write(ME, set_title, "other", "42")
+    assert isinstance(give(talk, "/resume 42", listed=("a",)).act, Switch)
+
+
+def test_a_session_that_somebody_else_works_on_is_left_to_them(talk: Store) -> None:
+    def claim(_tx: Transaction, session_id: str) -> None:
+        raise InUse(f"{session_id} is open elsewhere")
+
+    before = everything(talk)
+    with pytest.raises(InUse, match="other"):
+        give(talk, "/resume other", claim=claim)
+    assert everything(talk) == before
+
+
+def test_an_old_session_of_a_lane_is_taken_out_of_it(talk: Store) -> None:
+    begin(talk, "old", lane_key="lane")
+    talk.write(ME, end_session, "old", "daily", 5.0)
+    begin(talk, "current", lane_key="lane")
+    give(talk, "/resume old")
+    assert (found(talk, "old").is_open, found(talk, "old").lane_key) == (True, None)
+    assert (found(talk, "current").is_open, found(talk, "current").lane_key) == (True, "lane")
+
+
+def test_a_branch_goes_on_with_the_same_and_leaves_the_old_one(talk: Store) -> None:
+    before = talk.read(ME, conversation, "a")
+    answer = give(talk, "/branch By train")
+    assert answer.act == Switch("fresh", False, Preferences("gpt", Effort.HIGH, rest={"temperature": 0}))
+    assert answer.text == "You are in a branch now, “By train” (fresh). “Lisbon” stays as it is: /resume a"
+    assert talk.read(ME, conversation, "fresh") == talk.read(ME, conversation, "a") == before
+    assert found(talk, "fresh").branched_from == "a"
+    assert found(talk, "a").end_reason == "branched"
+    assert isinstance(give(talk, "/resume a", "fresh").act, Switch)
+
+
+def test_a_branch_without_a_name_and_without_anything_said(talk: Store) -> None:
+    give(talk, "/branch", cwd="/tmp")
+    assert (found(talk, "fresh").title, found(talk, "fresh").cwd) == ("Lisbon #2", "/tmp")
+    with pytest.raises(InvalidSession):
+        give(talk, "/branch", None)
+    with pytest.raises(TitleTaken):
+        give(talk, "/branch Lisbon", "other", new_session_id="x")
+
+
+# Looking back
+
+
+def test_history_shows_the_last_exchanges(talk: Store) -> None:
+    assert give(talk, "/history").text.splitlines() == [
+        "● which hotel?",
+        "◆ the old one",
+        "● which tram?",
+        "  [1 tool call: web_fetch]",
+        "◆ number 28",
+        "  goes up",
+    ]
+    shorter = give(talk, "/history 1").text.splitlines()
+    assert shorter[:2] == ["… 2 earlier messages …", "● which tram?"]
+    assert give(talk, "/history", None).text == "Nothing has been said yet."
+
+
+def test_history_goes_through_the_parts_of_a_conversation(talk: Store) -> None:
+    compress(talk, "a", "a2", Kept("a", 3))
+    say(talk, "a2", "left to do", "assistant")
+    say(talk, "a2", "and now?")
+    lines = give(talk, "/history 2", "a2").text.splitlines()
+    assert lines[:2] == ["… 2 earlier messages …", "● which tram?"]
+    assert lines[-2:] == ["◆ left to do", "● and now?"]
+    assert not any("summary" in line for line in lines)
+    assert give(talk, "/history 1", "a2").text.splitlines() == ["… 7 earlier messages …", "● and now?"]
+
+
+def test_a_long_history_is_as_long_as_was_asked_for(store: Store) -> None:
+    begin(store, "a")
+    for number in range(30):
+        say(store, "a", f"question {number}")
+    lines = give(store, "/history 25").text.splitlines()
+    assert lines[0] == "… 5 earlier messages …"
+    assert [line.split()[-1] for line in lines[1:]] == [str(number) for number in range(5, 30)]
+
+
+def test_search_groups_by_conversation(talk: Store) -> None:
+    compress(talk, "a", "a2")
+    for number in range(4):
+        say(talk, "a2", f"hotel number {number}")
+    say(talk, "other", "no hotel here", at=NOW - 3600)
+    answer = give(talk, "/search hotel", "a2")
+    assert isinstance(answer.act, Offer)
+    assert sorted(answer.act.session_ids) == ["a2", "other"]
+    lines = answer.text.splitlines()
+    number = answer.act.session_ids.index("other") + 1
+    assert f"  {number}  pasta recipe · other" in lines
+    assert "     ● no >>>hotel<<< here · 1h ago" in lines
+    assert "     … 2 more here" in lines
+    assert lines[-1].startswith("/resume NUMBER")
+
+
+def test_a_search_without_result_says_so(talk: Store) -> None:
+    assert give(talk, "/search zebra").text == "Nothing was found."
+    assert give(talk, "/search hotel", time_left=lambda: -1.0).text == f"Nothing was found.\n{INCOMPLETE}"
+    assert give(talk, "/search hotel", None, time_left=lambda: inf).act == Offer(("a",))
+
+
+# Going back
+
+
+def test_undo_says_what_was_undone_and_how_to_get_it_back(talk: Store) -> None:
+    answer = give(talk, "/undo")
+    assert answer.text.startswith("Undone: 1 turn, 4 messages, from “which tram?” on.")
+    assert found(talk, "a").message_count == 2
+    way = re.search(r"restore_rewound\('(\w+)', (\d+)\)", answer.text)
+    assert way is not None
+    assert talk.write(ME, restore_rewound, way[1], int(way[2])) == 4
+    assert found(talk, "a").message_count == 6
+
+
+def test_undo_several_and_more_than_there_are(talk: Store) -> None:
+    assert "2 turns, 6 messages, from “which hotel?” on" in give(talk, "/undo 9").text
+    assert give(talk, "/undo").text == "There is nothing to undo: nothing has been said yet."
+    assert give(talk, "/undo", None).text == "There is nothing to undo: nothing has been said yet."
+
+
+def test_what_was_compressed_is_not_undone(talk: Store) -> None:
+    compress(talk, "a", "a2", Kept("a", 3))
+    assert "part of what was compressed" in give(talk, "/undo", "a2").text
+    assert "part of what was compressed" in give(talk, "/retry", "a2").text
+    assert found(talk, "a").message_count == 6
+
+
+def test_retry_asks_the_same_again(talk: Store) -> None:
+    parts = [{"type": "text", "text": "look"}, {"type": "image_url", "image_url": {"url": "x"}}]
+    assert give(talk, "/retry").act == Again("which tram?", "which tram?")
+    say(talk, "a", parts)
+    assert give(talk, "/retry").act == Again("look\n[image]", parts)
+    states = [message.state for message in talk.read(ME, lambda tx: tx.messages.of("a", every_state=True))]
+    assert states == [State.LIVE] * 2 + [State.UNDONE] * 5
+    assert give(talk, "/retry", None).act is None
+
+
+@pytest.mark.parametrize("text", ["/undo", "/retry"])
+def test_nothing_is_undone_under_an_answer_that_is_being_written(talk: Store, text: str) -> None:
+    turn = Turn("t", "a", "run", TurnState.RUNNING, 1, 3, 10.0)
+    talk.write(ME, lambda tx: tx.turns.insert(turn))
+    with pytest.raises(InUse, match="/stop"):
+        give(talk, text)
+    assert found(talk, "a").message_count == 6
+
+
+@pytest.mark.parametrize(
+    "text", ["/undo x", "/undo 0", "/undo -1", "/history 1.5", "/sessions ٣", "/undo " + "9" * 5000]
+)
+def test_what_is_no_number_is_refused(talk: Store, text: str) -> None:
+    with pytest.raises(Invalid, match="takes a number, such as /"):
+        give(talk, text)
+
+
+# Choices
+
+
+def test_a_model_is_kept_as_it_was_named(talk: Store) -> None:
+    answer = give(talk, "/model fast", models={"fast": "openai/gpt-5-mini"}.__getitem__)
+    assert answer.text == "The model is openai/gpt-5-mini (fast) now."
+    chosen = Preferences("fast", Effort.HIGH, rest={"temperature": 0})
+    assert answer.act == Prefer(chosen)
+    assert decode(found(talk, "a").model_config) == chosen
+    assert give(talk, "/model", model="openai/gpt-5-mini").text == "The model is openai/gpt-5-mini, chosen as fast."
+    assert give(talk, "/model DEFAULT").act == Prefer(chosen._replace(model=None))
+    assert give(talk, "/model").text == "The model is openai/gpt, by the configuration."
+
+
+def test_a_model_that_does_not_exist_is_not_chosen(talk: Store) -> None:
+    def models(name: str) -> str:
+        raise UnknownModel(f"There is no model {name}.")
+
+    with pytest.raises(UnknownModel):
+        give(talk, "/model nonsense", models=models)
+    with pytest.raises(Invalid):
+        give(talk, "/model " + "x" * 201)
+    assert decode(found(talk, "a").model_config).model == "gpt"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/think NONE", Preferences("gpt", Effort.NONE)),
+        ("/think low", Preferences("gpt", Effort.LOW)),
+        ("/think default", Preferences("gpt")),
+        ("/verbose off", Preferences("gpt", Effort.HIGH, Verbosity.OFF)),
+        ("/verbose all", Preferences("gpt", Effort.HIGH, Verbosity.ALL)),
+        ("/verbose on", Preferences("gpt", Effort.HIGH, Verbosity.TOOLS)),
+        ("/verbose full", Preferences("gpt", Effort.HIGH, Verbosity.ALL)),
+        ("/verbose default", Preferences("gpt", Effort.HIGH)),
+    ],
+)
+def test_levels_are_chosen(talk: Store, text: str, expected: Preferences) -> None:
+    expected = expected._replace(rest={"temperature": 0})
+    assert give(talk, text).act == Prefer(expected)
+    assert decode(found(talk, "a").model_config) == expected
+
+
+def test_levels_are_shown_and_wrong_ones_refused(talk: Store) -> None:
+    assert give(talk, "/think").text == "Thinking: high. /think takes none, low, medium, high or default."
+    assert give(talk, "/verbose").text == "Verbose: default. /verbose takes off, tools, all or default."
+    for text in ("/think much", "/verbose yes", "/context everything"):
+        with pytest.raises(Invalid, match="takes"):
+            give(talk, text)
+
+
+def test_a_choice_before_the_first_message_is_for_the_chat_to_keep(store: Store) -> None:
+    chosen = Preferences(verbose=Verbosity.ALL)
+    assert give(store, "/think low", None, preferences=chosen).act == Prefer(chosen._replace(effort=Effort.LOW))
+
+
+# How things stand
+
+
+def test_status(talk: Store) -> None:
+    talk.write(ME, add_usage, "a", Usage(1200, 34, api_call_count=2), Billing())
+    talk.write(ME, lambda tx: tx.sessions.change("a", context_tokens=50_000, context_window=200_000))
+    assert give(talk, "/status", cwd="/tmp").text.splitlines() == [
+        "Model     openai/gpt",
+        "Context   50,000 of 200,000 tokens (25%)",
+        "Thinking  high",
+        "Verbose   default",
+        "Folder    /tmp",
+        "Session   a",
+        "Title     Lisbon",
+        "Messages  6",
+        "Tokens    1,234",
+    ]
+
+
+def test_status_of_what_is_not_known(talk: Store) -> None:
+    lines = give(talk, "/status", None, model="").text.splitlines()
+    assert lines[:2] == ["Model     none", "Context   unknown"]
+    assert lines[-1].startswith("Session   none yet")
+    compress(talk, "a", "a2")
+    assert "Messages  1, and 6 in 1 earlier part" in give(talk, "/status", "a2").text
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (Usage(), Usage(), "$0.00"),
+        (Usage(5, api_call_count=1), Usage(), "unknown"),
+        (Usage(5, estimated_cost_usd=0.001), Usage(), "$0.0010 (estimated)"),
+        (Usage(5, estimated_cost_usd=2.0), Usage(5), "$2.00 (estimated, a part of it unknown)"),
+        (Usage(5, estimated_cost_usd=2.0, actual_cost_usd=3.0), Usage(5, actual_cost_usd=1.0), "$4.00"),
+        (Usage(5, estimated_cost_usd=0.0), Usage(), "$0.00 (estimated)"),
+    ],
+)
+def test_the_cost_of_all_parts(talk: Store, first: Usage, second: Usage, expected: str) -> None:
+    talk.write(ME, add_usage, "a", first, Billing())
+    compress(talk, "a", "a2")
+    talk.write(ME, add_usage, "a2", second, Billing())
+    assert f"Cost         {expected}\n" in give(talk, "/usage", "a2").text
+
+
+def test_usage(talk: Store) -> None:
+    talk.write(ME, add_usage, "a", Usage(1000, 20, 300, 40, 5, 6), Billing())
+    assert give(talk, "/usage").text.splitlines() == [
+        "Tokens in    1,000",
+        "Tokens out   20",
+        "Cache read   300",
+        "Cache write  40",
+        "Reasoning    5",
+        "Model calls  6",
+        "Cost         unknown",
+    ]
+    assert give(talk, "/usage", None).text == "Nothing has been used yet."
+
+
+def test_context_names_each_part_with_its_size(talk: Store) -> None:
+    talk.write(ME, lambda tx: tx.sessions.change("a", system_prompt="x" * 401))
+    tools = [("terminal", 100), ("web\x1b[2J_fetch", 300)]
+    lines = give(talk, "/context", parts=tools).text.splitlines()
+    assert lines[:3] == [
+        "System prompt  401 characters, about 101 tokens",
+        "Tools (2)      400 characters, about 100 tokens",
+        "You            23 characters, about 6 tokens",
+    ]
+    assert [line.split("  ")[0] for line in lines[3:]] == ["Answers", "Tool results", "Together"]
+    assert lines[-1].endswith("6 messages")
+    assert give(talk, "/context list", parts=tools).text == "\n".join(lines)
+    detail = give(talk, "/context detail", parts=tools).text
+    assert detail.startswith("\n".join(lines) + "\n\nTools\nweb_fetch  300 characters")
+    assert "\n\nLargest messages\n#4 assistant" in detail
+    assert ": web_fetch" in detail
+
+
+def test_context_of_a_compressed_conversation_and_of_none(talk: Store) -> None:
+    compress(talk, "a", "a2", Kept("a", 3))
+    text = give(talk, "/context", "a2").text
+    assert "Summary" in text
+    assert text.endswith("5 messages")
+    assert "System prompt  5 characters" in give(talk, "/context detail", None, system_prompt="hello").text
+
+
+def test_only_the_ten_largest_messages_are_shown(store: Store) -> None:
+    begin(store, "a")
+    for number in range(15):
+        say(store, "a", "x" * (100 + number))
+    largest = give(store, "/context detail").text.partition("Largest messages\n")[2].splitlines()
+    assert [line.split()[0] for line in largest] == [f"#{seq}" for seq in range(15, 5, -1)]
+
+
+# The chat itself
+
+
+def test_stop_and_quit(talk: Store) -> None:
+    assert give(talk, "/stop") == Answer("", Stop())
+    assert give(talk, "/exit") == Answer("`segue --resume a` comes back to this conversation.", Quit())
+    assert give(talk, "/quit", None) == Answer("", Quit())
+
+
+def test_help_has_a_line_for_every_command(store: Store) -> None:
+    text = give(store, "/help", None).text
+    for spec in known():
+        assert re.search(rf"^  {re.escape(spec.shown)} +{re.escape(spec.help)}$", text, re.MULTILINE), spec.name
+    assert len(text.splitlines()) <= 24, "one screen"
+    assert max(map(len, text.splitlines())) <= 100
+    assert "/quit" not in give(store, "/help", None, in_terminal=False).text
+
+
+def test_help_of_one_command(store: Store) -> None:
+    for spec in known():
+        text = give(store, f"/help {spec.name}", None).text
+        assert text.startswith(f"{spec.shown}: ")
+        assert spec.example in text
+    assert "Also: /exit." in give(store, "/help /EXIT", None).text
+    with pytest.raises(Invalid, match="did you mean /title"):
+        give(store, "/help titel", None)
+    with pytest.raises(Invalid, match="/help shows"):
+        give(store, "/help \x1b[2Jqq", None)
+
+
+def test_what_looks_like_a_command_is_answered() -> None:
+    assert unknown(Unknown("titel", "title")) == "There is no command /titel; did you mean /title?"
+    assert unknown(Unknown("qqq")) == "There is no command /qqq; /help shows those there are."
+
+
+# Nothing stored can steer a terminal, or pass for something else
+
+
+def test_no_answer_steers_a_terminal(store: Store) -> None:
+    begin(store, "a\u202e", first_line=HOSTILE, model="m\x1b[1m", cwd="/\x1b[2J")
+    say(store, "a\u202e", HOSTILE)
+    say(store, "a\u202e", HOSTILE, "assistant", tool_calls=[{"id": "c", "function": {"name": HOSTILE}}])
+    texts = [
+        give(store, text, "a\u202e", model=HOSTILE, cwd=HOSTILE, parts=[(HOSTILE, 1)], models=lambda _: HOSTILE).text
+        for text in (
+            *("/title", "/sessions", "/resume", "/history", "/search alert", "/status", "/usage"),
+            *("/context detail", "/model", "/model x", "/think", "/quit", "/branch", "/retry", "/undo", "/new"),
+        )
+    ]
+    for text in texts:
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", text), text
+        assert not re.search("^  9  Faked line", text, re.MULTILINE), text
+
+
+# Whose it is
+
+
+@pytest.fixture
+def shared(store: Store) -> Store:
+    """Bob has a conversation; so has Eve, and Bob another one in a room."""
+    begin(store, "his", "Secret plan", BOB)
+    say(store, "his", "the treasure is buried", scope=BOB)
+    begin(store, "hers", scope=EVE)
+    say(store, "hers", "hello", scope=EVE)
+    begin(store, "there", scope=BOB_IN_A_ROOM)
+    say(store, "there", "hello room", scope=BOB_IN_A_ROOM)
+    return store
+
+
+@pytest.mark.parametrize(("scope", "session_id"), [(EVE, "hers"), (BOB_IN_A_ROOM, "there")])
+def test_nobody_reaches_what_they_may_not_see(shared: Store, scope: Scope, session_id: str) -> None:
+    before = shared.read(ME, lambda tx: tx.sessions.find("his"))
+    for text in ("/resume his", "/resume hi", "/resume Secret plan", "/resume 1"):
+        with pytest.raises(NotFound):
+            give(shared, text, session_id, scope, listed=("his",))
+    for text in ("/sessions", "/resume", "/search treasure", "/search in:tools buried"):
+        answer = give(shared, text, session_id, scope)
+        assert not re.search(r"\bhis\b|Secret|treasure|buried", answer.text), text
+        assert not isinstance(answer.act, Offer) or "his" not in answer.act.session_ids
+    assert shared.read(ME, lambda tx: tx.sessions.find("his")) == before
+
+
+@pytest.mark.parametrize("scope", [EVE, BOB_IN_A_ROOM])
+def test_a_command_in_somebody_elses_session_does_nothing(shared: Store, scope: Scope) -> None:
+    before = everything(shared)
+    for spec in COMMANDS:
+        if spec.name in ("stop", "help", "sessions", "new", "reset", "search"):
+            continue
+        argument = {"title": "Mine now", "model": "m", "think": "low", "verbose": "all", "resume": "his"}.get(
+            spec.name, ""
+        )
+        with pytest.raises(SessionNotFound):
+            give(shared, f"/{spec.name} {argument}", "his", scope)
+    assert give(shared, "/new", "his", scope).text == "This is a new conversation already."
+    assert everything(shared) == before
+
+
+def test_a_title_is_free_for_everybody_else(shared: Store) -> None:
+    assert give(shared, "/title Secret plan", "hers", EVE).text == "This conversation is called “Secret plan” now."
+    with pytest.raises(TitleTaken, match="of yours elsewhere"):
+        give(shared, "/title Secret plan", "there", BOB_IN_A_ROOM)
+    with pytest.raises(TitleTaken, match="of yours elsewhere"):
+        give(shared, "/title Secret plan", None, BOB_IN_A_ROOM)
+
+
+def test_a_person_resumes_their_own_and_the_owner_any(shared: Store) -> None:
+    assert isinstance(give(shared, "/resume Secret plan", None, BOB).act, Switch)
+    assert isinstance(give(shared, "/resume his", None).act, Switch)
