@@ -3,6 +3,7 @@
 import re
 from datetime import UTC
 from math import inf
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from segue.core.errors import (
     TitleTooLong,
     UnknownModel,
 )
+from segue.core.leases import Lease, Run, session_lease
 from segue.core.messages import State, draft
 from segue.core.preferences import Effort, Preferences, Verbosity, decode
 from segue.core.scope import OWNER_AT_CONSOLE, Audience, Principal, Scope
@@ -44,12 +46,15 @@ from segue.sessions.compressing import Kept, compress_session
 from segue.sessions.discarding import purge_conversation
 from segue.sessions.exporting import export_lines
 from segue.sessions.finding import get_session
+from segue.sessions.leasing import begin_run, end_run, take_lease
 from segue.sessions.reading import conversation
 from segue.sessions.recording import add_usage, append_message
 from segue.sessions.rewinding import restore_rewound
-from segue.sessions.searching import INCOMPLETE
+from segue.sessions.searching import INCOMPLETE, REBUILDING
 from segue.sessions.starting import create_session, end_session
 from segue.sessions.titling import set_title
+from segue.storage.sqlite import SqliteEngine
+from segue.storage.store import SqlStore
 
 ME = OWNER_AT_CONSOLE
 BOB = Scope(Principal("telegram:1"))
@@ -267,6 +272,23 @@ def test_a_session_that_somebody_else_works_on_is_left_to_them(talk: Store) -> N
     assert everything(talk) == before
 
 
+def test_a_session_is_taken_over_in_the_same_transaction(talk: Store) -> None:
+    def claim(tx: Transaction, session_id: str) -> Lease:
+        return take_lease(tx, session_lease(session_id), "mine", "owner", lambda _run: False)
+
+    theirs = Run("theirs", "segue chat", "host", "boot", 1, "", NOW, NOW)
+    talk.write(ME, begin_run, theirs)
+    talk.write(ME, take_lease, session_lease("other"), "theirs", "owner", lambda _run: False)
+    with pytest.raises(InUse, match="segue chat"):
+        give(talk, "/resume other", claim=claim)
+    assert found(talk, "a").is_open
+    talk.write(ME, end_run, "theirs", NOW)
+    give(talk, "/resume other", claim=claim)
+    held = talk.read(ME, lambda tx: tx.leases.find(session_lease("other")))
+    assert held is not None
+    assert held.owner == "mine"
+
+
 def test_an_old_session_of_a_lane_is_taken_out_of_it(talk: Store) -> None:
     begin(talk, "old", lane_key="lane")
     talk.write(ME, end_session, "old", "daily", 5.0)
@@ -353,6 +375,19 @@ def test_a_search_without_result_says_so(talk: Store) -> None:
     assert give(talk, "/search zebra").text == "Nothing was found."
     assert give(talk, "/search hotel", time_left=lambda: -1.0).text == f"Nothing was found.\n{INCOMPLETE}"
     assert give(talk, "/search hotel", None, time_left=lambda: inf).act == Offer(("a",))
+
+
+def test_a_damaged_index_is_begun_again_by_whoever_searches(home: Path) -> None:
+    with SqlStore(SqliteEngine(home / "state.db")) as store:
+        begin(store, "a")
+        say(store, "a", "which hotel?")
+        store.index_all()
+        harm = "DELETE FROM messages_fts_data"
+        store.write(ME, lambda tx: tx.search._db.run(harm, {}))  # type: ignore[attr-defined]
+        answer = give(store, "/search hotel")
+        assert (answer.act, answer.is_index_damaged) == (Offer(("a",)), True)
+        assert REBUILDING in answer.text
+        assert not give(store, "/search hotel").is_index_damaged
 
 
 # Going back
