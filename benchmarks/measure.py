@@ -12,8 +12,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import apsw
-
 from benchmarks.corpus import DAY, Corpus, text_bytes, write
 from benchmarks.rounds import Plan, interleaved, seconds, slowest, turns
 from benchmarks.rows import Row, Unit
@@ -216,14 +214,13 @@ def archive(bench: Bench, folder: Path) -> Iterator[Row]:
         bench.fill(processes, file, 0, sessions)
         for process in processes:
             process.close()
-            kept = _text_indexes(home_of(process.side, folder))
+            kept = process.side.keeper.text_indexes(home_of(process.side, folder))
             bench.facts[process.side.name]["full-text indexes"] = str(kept)
     size = f"{sessions * messages:,} messages"
     if bench.wants("size"):
         with file.open(encoding="utf-8") as lines:
             text = sum(text_bytes(message) for line in lines for message in json.loads(line)["messages"])
-        files = {side.name: _databases(home_of(side, folder)) for side in bench.sides}
-        values = {name: sum(file.stat().st_size for file in found) / text for name, found in files.items()}
+        values = {side.name: side.keeper.size(home_of(side, folder)) / text for side in bench.sides}
         yield Row("size", f"bytes on disk per byte of text, {size}", Unit.TIMES, values)
     if bench.wants("export"):
         bench.say("export: all, as a process")
@@ -250,7 +247,7 @@ def _prune(bench: Bench, folder: Path) -> Iterator[Row]:
     for number in range(bench.plan.heavy_rounds):
         for side in turns(bench.sides, number):
             copy = folder / f"copy_{number}" / side.name
-            shutil.copytree(home_of(side, folder), copy)
+            side.keeper.copy(home_of(side, folder), copy)
             with opened([side], copy.parent) as [process]:
                 nanoseconds, pruned = process.ask("prune", days=PRUNED_AFTER)
                 process.close()
@@ -307,21 +304,6 @@ def _written(folder: Path, name: str, items: Iterator[object]) -> Path:
     file = folder / f"{name}.jsonl"
     write(file, items)
     return file
-
-
-def _databases(home: Path) -> list[Path]:
-    return [file for file in home.rglob("*.db*") if file.is_file()]
-
-
-def _text_indexes(home: Path) -> int:
-    """How many full-text indexes a closed store keeps."""
-    wanted = "SELECT count(*) FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%fts5%'"
-    count = 0
-    for file in home.rglob("*.db"):
-        connection = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READONLY)
-        count += int(str(connection.execute(wanted).get))
-        connection.close()
-    return count
 
 
 SCENARIOS: dict[tuple[str, ...], Callable[[Bench, Path], Iterator[Row]]] = {

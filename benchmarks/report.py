@@ -70,7 +70,12 @@ REASONS = {
 }
 
 _BOUNDS = {"raw": "twice the cost of raw SQLite", "hermes": f"the cost of {PACKAGE}"}
-TITLES = {"segue": "Segue", "raw": "raw SQLite", "hermes": f"{PACKAGE} {VERSION}"}
+TITLES = {
+    "segue": "Segue",
+    "postgres": "Segue on PostgreSQL",
+    "raw": "raw SQLite",
+    "hermes": f"{PACKAGE} {VERSION}",
+}
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -173,9 +178,9 @@ def sides(found: Findings) -> str:
 _PAGE = """\
 # Benchmarks
 
-What the usual acts cost in Segue, beside the same acts in raw SQLite and in another agent's session store. Figures
-depend on the machine; the factor behind each, how many times Segue's cost it is, does so much less. A factor above 1 is
-slower or larger than Segue, one below 1 is faster or smaller.
+What the usual acts cost in Segue, on SQLite and on PostgreSQL, beside the same acts in raw SQLite and in the session
+store of another agent. Figures depend on the machine; the factor behind each, how many times the cost of Segue on
+SQLite it is, does so much less. A factor above 1 is slower or larger than that, one below 1 is faster or smaller.
 
 {table}
 
@@ -189,16 +194,22 @@ slower or larger than Segue, one below 1 is faster or smaller.
 
 All sides had the same text: English, other scripts, emoji, tool calls, and tool outputs of up to 50 kB. Each side ran
 in a process of its own; the sides took turns within every round, and figures are medians unless the row says otherwise.
-Every commit was flushed to disk (`synchronous=FULL`) on all sides. An index that one side keeps and another does not is
-part of what it costs here.
+Every commit was flushed to disk on all sides (`synchronous=FULL` in SQLite). An index that one side keeps and another
+does not is part of what it costs here.
 
 {sides}
+
+Segue on PostgreSQL is the same Segue, called in the same way, with a server on the same machine: reached through a
+socket, with the settings it comes with, as a role that sees only what it may. Every statement there is a question to
+another process, and over a network it takes longer. What the server does by itself within a minute after many new rows
+(`VACUUM ANALYZE`) was done before anything was measured. Its size is that of the database less an empty one, without
+the server's log; its memory is that of the command, without the server's.
 
 Raw SQLite is the simplest program that does the work: two tables, one transaction for each message, no product around
 it. {package} {version} was called through its own Python classes and its own command line, installed from the package
 index into an environment of its own. Cold processes and exports are whole commands, from start to exit.
 
-`just bench --quick` runs a smaller version in about a minute, `just bench --rows list cold` measures only those rows,
+`just bench --quick` runs a smaller version in a few minutes, `just bench --rows list cold` measures only those rows,
 and `just bench --write` rewrites this page. The programs are in `benchmarks/`.
 """
 

@@ -10,6 +10,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.keeping import FILES, Keeper
+
 HERE = Path(__file__).resolve().parent
 LONGEST_ANSWER = 300.0  # seconds
 
@@ -26,23 +28,26 @@ class Side(NamedTuple):
     """The command that lists 20 sessions; `{folder}` stands for the store."""
     exports: tuple[str, ...]
     """The command that exports all; `{file}` stands for the target."""
+    keeper: Keeper = FILES
 
 
-def known_sides(peer: Path | None) -> list[Side]:
-    """Segue, raw SQLite and, where it is installed, the peer."""
+def known_sides(peer: Path | None, server: Keeper) -> list[Side]:
+    """Segue on SQLite and on a server, raw SQLite and, where it is installed, the peer."""
     python = Path(sys.executable)
     script = python.with_name("segue")
     segue = (str(script),) if script.exists() else (str(python), "-m", "segue")
     raw = (str(python), "-I", str(HERE / "raw.py"))
+    own = Side(
+        "segue",
+        "Segue",
+        python,
+        HERE / "segue_side.py",
+        (*segue, "sessions", "list"),
+        (*segue, "sessions", "export", "--yes", "{file}"),
+    )
     sides = [
-        Side(
-            "segue",
-            "Segue",
-            python,
-            HERE / "segue_side.py",
-            (*segue, "sessions", "list"),
-            (*segue, "sessions", "export", "--yes", "{file}"),
-        ),
+        own,
+        own._replace(name="postgres", title="Segue on PostgreSQL", keeper=server),
         Side(
             "raw",
             "raw SQLite",
@@ -146,7 +151,7 @@ def opened(sides: Sequence[Side], folder: Path) -> Iterator[list[Process]]:
 
 def home_of(side: Side, folder: Path) -> Path:
     home = folder / side.name
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    side.keeper.make(home)
     return home
 
 

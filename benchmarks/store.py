@@ -1,17 +1,17 @@
-"""Segue beside raw SQLite and beside a peer, measured in one run: `just bench`."""
+"""Segue, on SQLite and on PostgreSQL, beside raw SQLite and beside a peer, in one run: `just bench`."""
 
 import argparse
 import shlex
-import shutil
 import signal
 import sys
-import tempfile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from benchmarks import peer, report
 from benchmarks.measure import Bench
 from benchmarks.rounds import FULL, QUICK
 from benchmarks.rows import NAMES
+from benchmarks.server import serving
 from benchmarks.sides import known_sides
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,16 +27,14 @@ def main() -> None:
         python = None if options.without_peer else peer.install(WORKSHOP)
     except peer.PeerMissing as error:
         sys.exit(str(error))
-    folder = Path(tempfile.mkdtemp(prefix="run-", dir=options.folder or WORKSHOP))
-    try:
-        bench = Bench(known_sides(python), QUICK if options.quick else FULL, folder, options.rows)
+    with TemporaryDirectory(prefix="run-", dir=options.folder or WORKSHOP) as made, serving(Path(made)) as server:
+        folder = Path(made)
+        bench = Bench(known_sides(python, server), QUICK if options.quick else FULL, folder, options.rows)
         rows = []
         for row in bench.rows():
             rows.append(row)
             print(report.table(rows[-1:]).splitlines()[-1], file=sys.stderr)
         found = report.Findings(rows, bench.facts, report.machine(folder), _command())
-    finally:
-        shutil.rmtree(folder)
     if options.write:
         PAGE.write_text(report.page(found), "utf-8")
         print(f"Written to {PAGE.relative_to(ROOT)}.", file=sys.stderr)
@@ -52,7 +50,7 @@ def make_workshop() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="just bench", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="smaller stores and fewer rounds: a minute or two")
+    parser.add_argument("--quick", action="store_true", help="smaller stores and fewer rounds: a few minutes")
     parser.add_argument("--rows", nargs="+", metavar="NAME", choices=NAMES, default=(), help=", ".join(NAMES))
     parser.add_argument("--without-peer", action="store_true", help="install and measure no peer")
     parser.add_argument("--write", action="store_true", help="rewrite docs/benchmarks.md")

@@ -2,18 +2,18 @@
 
 import argparse
 import shlex
-import shutil
 import signal
 import sys
-import tempfile
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from benchmarks import peer
 from benchmarks.report import machine
 from benchmarks.search import report, speed
-from benchmarks.search.processes import Side, opened, own_sides, peer_side
+from benchmarks.search.processes import WORDS_ALONE, Side, opened, own_sides, peer_side
 from benchmarks.search.recall import Quality, found_out
+from benchmarks.server import serving
 from benchmarks.store import ROOT, WORKSHOP, make_workshop
 
 PAGE = ROOT / "docs" / "search-benchmarks.md"
@@ -31,16 +31,14 @@ def main() -> None:
         peers = [] if options.without_peers else [_installed(one) for one in (peer.HERMES, peer.LLM)]
     except peer.PeerMissing as error:
         sys.exit(str(error))
-    segue, words = own_sides()
-    folder = Path(tempfile.mkdtemp(prefix="search-", dir=options.folder or WORKSHOP))
-    try:
-        stores = [] if options.quality_only else _speed(options, [segue, *peers], folder)
-        quality = None if options.speed_only else _quality(options, [words, segue, *peers], folder)
-        facts = _facts([segue, *peers], folder / "facts")
-        titles = {side.name: side.title for side in (words, segue, *peers)}
+    with TemporaryDirectory(prefix="search-", dir=options.folder or WORKSHOP) as made, serving(Path(made)) as server:
+        folder = Path(made)
+        sides = [*own_sides(server), *peers]
+        stores = [] if options.quality_only else _speed(options, sides, folder)
+        quality = None if options.speed_only else _quality(options, [WORDS_ALONE, *sides], folder)
+        facts = _facts(sides, folder / "facts")
+        titles = {side.name: side.title for side in (WORDS_ALONE, *sides)}
         found = report.Findings(titles, stores, quality, facts, machine(folder), _command())
-    finally:
-        shutil.rmtree(folder)
     if options.write:
         PAGE.write_text(report.page(found), "utf-8")
         print(f"Written to {PAGE.relative_to(ROOT)}.", file=sys.stderr)

@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.keeping import FILES, Keeper
 from benchmarks.peer import HERMES, LLM, Peer
 from benchmarks.search.asking import Asked
 from benchmarks.sides import Conversation
@@ -24,16 +25,17 @@ class Side(NamedTuple):
     """The module and the class that `worker.py` drives."""
     filters: frozenset[str]
     """By what a search can be narrowed."""
+    keeper: Keeper = FILES
 
 
-def own_sides() -> list[Side]:
-    """Segue, and Segue ranking by words alone."""
-    module = "benchmarks.search.segue_side"
-    filters = frozenset({"source", "since"})
-    return [
-        Side("segue", "Segue", Path(sys.executable), f"{module}:Side", filters),
-        Side("words", "BM25 alone", Path(sys.executable), f"{module}:WordsAlone", filters),
-    ]
+SEGUE, POSTGRES = OURS = ("segue", "postgres")
+"""The product, on SQLite and on PostgreSQL."""
+_SEGUE = Side(SEGUE, "Segue", Path(sys.executable), "benchmarks.search.segue_side:Side", frozenset({"source", "since"}))
+WORDS_ALONE = _SEGUE._replace(name="words", title="BM25 alone", target="benchmarks.search.segue_side:WordsAlone")
+
+
+def own_sides(server: Keeper) -> list[Side]:
+    return [_SEGUE, _SEGUE._replace(name=POSTGRES, title="Segue on PostgreSQL", keeper=server)]
 
 
 def peer_side(peer: Peer, python: Path) -> Side:
@@ -56,7 +58,7 @@ class Process(Conversation):
     def __init__(self, side: Side, folder: Path) -> None:
         self.side = side
         self.home = folder / side.name
-        self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        side.keeper.make(self.home)
         command = [str(side.python), "-m", "benchmarks.search.worker", side.target, str(self.home)]
         more = {"PYTHONPATH": str(_ROOT), "LLM_USER_PATH": str(self.home)}
         super().__init__(side.title, command, self.home, more, _LONGEST_FILL)

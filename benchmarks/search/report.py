@@ -1,6 +1,6 @@
 """The page about search: what was measured, where Segue is behind, and what a reader must know to judge it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from textwrap import fill
 from typing import NamedTuple
@@ -8,11 +8,11 @@ from typing import NamedTuple
 from benchmarks.report import factor, figure
 from benchmarks.rows import Unit
 from benchmarks.search.asking import LIMIT
+from benchmarks.search.processes import OURS, POSTGRES, SEGUE
 from benchmarks.search.recall import FIRST, Quality
 from benchmarks.search.speed import Cell, Measured, Row
 from segue.sessions.searching import RANKED
 
-SEGUE = "segue"
 NOTHING = "finds nothing"
 NO_FILTER = "–"
 MEDIAN, SLOWEST = "median", "99th percentile"
@@ -40,10 +40,10 @@ def speed_table(found: Measured, titles: Mapping[str, str]) -> str:
     sides = [name for name in titles if name in found.rates]
     lines = _head("", [titles[side] for side in sides])
     lines += [_line(row.kind, [_cell(row, side) for side in sides]) for row in found.rows]
-    rates = [figure(found.rates[side], Unit.PER_SECOND) + _behind(found, side) for side in sides]
+    rates = [_per_second(found.rates, side) for side in sides]
     sizes = [figure(found.sizes[side], Unit.TIMES) + _larger(found, side) for side in sides]
     lines.append(_line("messages stored and indexed", rates))
-    lines.append(_line("messages indexed anew", [figure(found.index_rate, Unit.PER_SECOND), *[""] * (len(sides) - 1)]))
+    lines.append(_line("messages indexed anew", [_per_second(found.index_rates, side) for side in sides]))
     lines.append(_line("bytes on disk per byte of text", sizes))
     return "\n".join(lines)
 
@@ -73,8 +73,11 @@ def _figures(cell: Cell) -> str:
     return f"{figure(cell.median, Unit.SECONDS)}, {figure(cell.slowest, Unit.SECONDS)}"
 
 
-def _behind(found: Measured, side: str) -> str:
-    return "" if side == SEGUE else f" ({factor(found.rates[SEGUE] / found.rates[side])})"
+def _per_second(rates: Mapping[str, float], side: str) -> str:
+    if side not in rates:
+        return ""
+    behind = "" if side == SEGUE else f" ({factor(rates[SEGUE] / rates[side])})"
+    return figure(rates[side], Unit.PER_SECOND) + behind
 
 
 def _larger(found: Measured, side: str) -> str:
@@ -107,9 +110,14 @@ def judgements(found: Findings) -> list[str]:
     return [*said, *_worse(found.quality, found.titles)] if found.quality else said
 
 
+def _others(sides: Iterable[str]) -> list[str]:
+    """Those that are not the product itself."""
+    return [side for side in sides if side not in OURS]
+
+
 def _slower(found: Findings, which: str) -> Iterator[str]:
     for store in found.speed:
-        for side in store.rates:
+        for side in _others(store.rates):
             factors = {row.kind: _cost(row, side, which) for row in store.rows}
             behind = {kind: factor for kind, factor in factors.items() if factor > 1}
             told = [f"{kind} ({factor:.{1 if factor >= 1.2 else 2}f} times)" for kind, factor in behind.items()]
@@ -127,16 +135,19 @@ def _cost(row: Row, side: str, which: str) -> float:
 
 def _slower_to_fill(found: Findings) -> Iterator[str]:
     for store in found.speed:
-        for side, title in found.titles.items():
-            if store.rates.get(side, 0.0) > store.rates[SEGUE]:
-                yield f"Slower to fill than {title} at {store.messages:,} messages."
-            if store.sizes.get(side, store.sizes[SEGUE]) < store.sizes[SEGUE]:
-                yield f"Larger on disk than {title} at {store.messages:,} messages."
+        for side in _others(store.rates):
+            if store.rates[side] > store.rates[SEGUE]:
+                yield f"Slower to fill than {found.titles[side]} at {store.messages:,} messages."
+            if store.sizes[side] < store.sizes[SEGUE]:
+                yield f"Larger on disk than {found.titles[side]} at {store.messages:,} messages."
 
 
 def _worse(quality: Quality, titles: Mapping[str, str]) -> Iterator[str]:
     own = quality.scores[SEGUE]
-    for side, score in quality.scores.items():
+    if quality.scores.get(POSTGRES, own) != own:
+        yield f"{titles[POSTGRES]} did not answer every question as Segue on SQLite did."
+    for side in _others(quality.scores):
+        score = quality.scores[side]
         better = [kind.replace("_", " ") for kind, share in score.shares.items() if share > own.shares[kind]]
         if better:
             yield f"Finds less than {titles[side]} for these questions: {', '.join(better)}."
@@ -148,9 +159,9 @@ def _worse(quality: Quality, titles: Mapping[str, str]) -> Iterator[str]:
 _PAGE = """\
 # Search benchmarks
 
-How fast search answers, and how often it finds what was said, in Segue and in two other stores of conversations.
-Figures depend on the machine; the factors behind them, how many times Segue's they are, do so much less. A factor above
-1 is slower or larger than Segue, one below 1 is faster or smaller.
+How fast search answers, and how often it finds what was said, in Segue, on SQLite and on PostgreSQL, and in two other
+stores of conversations. Figures depend on the machine; the factors behind them, how many times those of Segue on SQLite
+they are, do so much less. A factor above 1 is slower or larger than that, one below 1 is faster or smaller.
 
 {speed}{quality}## Where Segue is behind
 
@@ -166,6 +177,11 @@ All sides had the same conversations: English, other scripts, tool calls and the
 once. Each side ran in a process of its own and in its own environment, and the sides took turns at every query. Queries
 were drawn from words that do occur, and asked once before the clock ran; a query counts when at least one of the
 conversations found is a true answer. A dash is a filter that a side does not have.
+
+Segue on PostgreSQL is the same Segue, called in the same way, with a server on the same machine: reached through a
+socket, with the settings it comes with, as a role that sees only what it may. Every statement there is a question to
+another process, and over a network it takes longer. What the server does by itself within a minute after many new rows
+(`VACUUM ANALYZE`) is part of filling it. Its size is that of the database less an empty one, without the server's log.
 
 Each side searches as it comes. Segue compares the newest {ranked} matches with each other, gives up after a quarter
 of a second, and leaves the output of tools out unless asked; parts of words were asked for as `~part`. hermes-agent

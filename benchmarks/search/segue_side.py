@@ -4,8 +4,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import apsw
-
 from benchmarks import segue_side
 from benchmarks.search.asking import Asked
 from segue import SessionDB, app
@@ -16,10 +14,11 @@ from segue.sessions import searching
 class Side:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._db = SessionDB(folder / "state.db")
+        self._place = segue_side.place_of(folder)
+        self._db = SessionDB(self._place)
 
     def facts(self) -> dict[str, str]:
-        return {"SQLite": apsw.sqlite_lib_version()}
+        return segue_side.facts_of(self._place)
 
     def fill(self, sessions: Iterable[dict[str, Any]]) -> None:
         store = segue_side.Side(self._folder)
@@ -41,7 +40,7 @@ class Side:
         self._db.close()
 
     def _index(self, *, anew: bool) -> None:
-        with app.open_store(self._folder / "state.db") as store:
+        with app.open_store(self._place) as store:
             store.index_all(anew=anew)
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from benchmarks.rounds import seconds, slowest, turns
 from benchmarks.search.asking import Asked
 from benchmarks.search.conversations import Library, written
-from benchmarks.search.processes import Process, Side, opened
+from benchmarks.search.processes import OURS, Process, Side, opened
 from benchmarks.search.queries import Draw, Kind, answers
 
 SEED = 20250305
@@ -57,14 +57,14 @@ class Measured(NamedTuple):
     rows: list[Row]
     rates: dict[str, float]
     """Messages a second, stored and indexed."""
-    index_rate: float
+    index_rates: dict[str, float]
     """Messages a second when Segue makes its index anew."""
     sizes: dict[str, float]
     """Bytes on disk for each byte of text."""
 
 
 def measured(sides: Sequence[Side], messages: int, plan: Plan, folder: Path, say: Callable[[str], None]) -> Measured:
-    """Fill every side and search it; Segue is the first of them."""
+    """Fill every side and search it."""
     folder.mkdir(mode=0o700)
     say(f"writing {messages:,} messages")
     library = written(folder / "sessions.jsonl", messages, SEED, time.time())
@@ -72,7 +72,7 @@ def measured(sides: Sequence[Side], messages: int, plan: Plan, folder: Path, say
     for side in sides:
         say(f"{side.title}: filling with {messages:,} messages")
         rates[side.name] = messages / _fill(side, folder, library)
-        sizes[side.name] = _size(folder / side.name) / library.text
+        sizes[side.name] = side.keeper.size(folder / side.name) / library.text
     rounds = plan.rounds_for(messages)
     with opened(sides, folder) as processes:
         draw = Draw(library.sample(_SAMPLED), SEED)
@@ -80,11 +80,13 @@ def measured(sides: Sequence[Side], messages: int, plan: Plan, folder: Path, say
         for kind in Kind:
             say(f"{messages:,} messages: {kind}")
             rows.append(_row(processes, library, kind, draw.queries(kind, plan.queries), rounds))
-    say("Segue: making the index anew")
-    with opened(sides[:1], folder) as [process]:
-        index_rate = messages / process.ask("reindex")
+    index_rates = {}
+    with opened([side for side in sides if side.name in OURS], folder) as processes:
+        for process in processes:
+            say(f"{process.side.title}: making the index anew")
+            index_rates[process.side.name] = messages / process.ask("reindex")
     shutil.rmtree(folder)
-    return Measured(messages, library.text, plan.queries * rounds, rows, rates, index_rate, sizes)
+    return Measured(messages, library.text, plan.queries * rounds, rows, rates, index_rates, sizes)
 
 
 def _fill(side: Side, folder: Path, library: Library) -> float:
@@ -92,10 +94,6 @@ def _fill(side: Side, folder: Path, library: Library) -> float:
         spent = float(process.ask("fill", file=str(library.file)))
         process.close()
     return spent
-
-
-def _size(home: Path) -> int:
-    return sum(file.stat().st_size for file in home.rglob("*.db*"))
 
 
 def _row(processes: Sequence[Process], library: Library, kind: Kind, queries: list[Asked], rounds: int) -> Row:

@@ -36,7 +36,7 @@ from segue.storage.ownership import check_age
 from segue.storage.patience import PATIENCE, patiently
 from segue.storage.postgres_address import place_of
 from segue.storage.postgres_connection import PostgresConnection, our_errors
-from segue.storage.postgres_schema import SCHEMA, declare_all
+from segue.storage.postgres_schema import POLICIES, SCHEMA, WHOLE_VIEW, declare_all, open_to_all
 from segue.storage.postgres_search import FORGET_WORDS, PostgresSearch, words_of
 from segue.storage.schema import SCHEMA_VERSION, TABLES
 from segue.storage.sql import Executor
@@ -49,6 +49,11 @@ PATIENCE_AT_THE_DOOR = 5.0
 """Seconds for a server to come back; a person waits them too, when the address is wrong."""
 _LONGEST_GONE = 7 * DAY  # for a writer that was not seen
 _MAKING_TABLES = 0x5365_6775_65  # one process at a time
+_MEMBERSHIP = """
+    SELECT pg_has_role(current_user, oid, 'MEMBER'), pg_has_role(current_user, oid, 'USAGE')
+    FROM pg_roles WHERE rolname = :role"""
+"""Whether we may act as a role, and whether we have its rights even when we do not."""
+_IS_OPEN = "SELECT count(*) = :tables FROM pg_policies WHERE schemaname = :schema AND policyname = 'everything'"
 
 
 class PostgresEngine:
@@ -65,6 +70,7 @@ class PostgresEngine:
         self._notices: list[str] = []
         self._unusable: Callable[[], StoreError] | None = None
         self._idle: list[PostgresConnection] = []
+        self._whole_view: str | None = None
         self._pool = threading.Lock()
         guards.watch_for_fork(self)
         logging.getLogger("psycopg").setLevel(logging.ERROR)  # what fails is raised, and told once
@@ -242,7 +248,9 @@ class PostgresEngine:
         return self._connected()
 
     def _connected(self) -> PostgresConnection:
-        return PostgresConnection(self.url, writer=uuid.uuid4().hex)
+        connection = PostgresConnection(self.url, writer=uuid.uuid4().hex)
+        connection.whole_view = self._whole_view
+        return connection
 
     def _give_back(self, connection: PostgresConnection) -> None:
         connection.roll_back()
@@ -283,6 +291,7 @@ class PostgresEngine:
             if self._is_read_only:
                 raise SchemaTooOld(f"{self.place} is not ready for this Segue; open it once for writing to make it so.")
             self._make_tables(connection)
+        self._find_whole_view(connection)
         if not self._is_read_only:
             connection.begin(OWNER_AT_CONSOLE)
             connection.forget_writers(_LONGEST_GONE)
@@ -299,11 +308,37 @@ class PostgresEngine:
         encoding, is_privileged = connection.rows(sql)[0]
         if encoding != "UTF8":
             raise StoreError(f"{self.place} is in {encoding}; Segue needs a database in UTF8.")
-        if is_privileged and not self._notices:
-            self._notices.append(
+        if is_privileged:
+            self._note(
                 f"Segue uses {self.place} as a role that may see everything; use a plain one, so that the server keeps"
                 " people apart as well."
             )
+
+    def _note(self, sentence: str) -> None:
+        """The first thing to know is enough: it is said each time that somebody looks."""
+        if not self._notices:
+            self._notices.append(sentence)
+
+    def _find_whole_view(self, connection: PostgresConnection) -> None:
+        """Act as the role that sees everything, if there is one and we may; tables older than it are opened to it."""
+        membership = connection.rows(_MEMBERSHIP, {"role": WHOLE_VIEW})
+        if not membership or not membership[0][0]:
+            self._note(f"Searching {self.place} is slow without the role {WHOLE_VIEW}.")
+            return
+        if membership[0][1]:
+            self._note(
+                f"The role that Segue uses in {self.place} always has the rights of {WHOLE_VIEW}; ALTER ROLE …"
+                " NOINHERIT and a new GRANT let the server keep people apart."
+            )
+            return
+        if not connection.rows(_IS_OPEN, {"schema": SCHEMA, "tables": len(POLICIES)})[0][0]:
+            if self._is_read_only:
+                return
+            connection.begin(OWNER_AT_CONSOLE, isolation="READ COMMITTED")
+            connection.rows(f"SELECT pg_advisory_xact_lock({_MAKING_TABLES})")
+            open_to_all(connection)
+            connection.commit()
+        self._whole_view = connection.whole_view = WHOLE_VIEW
 
     def _version(self, connection: PostgresConnection) -> int:
         """The schema version, 0 when there is none yet; anything else is refused."""

@@ -60,6 +60,8 @@ class PostgresConnection(Executor):
         with our_errors(url):
             self.handle = psycopg.connect(**SETTINGS | parsed(url), autocommit=True)
             self.handle.adapters.register_loader("numeric", _Number)
+        self.whole_view: str | None = None
+        """The role to act as for whoever may see everything."""
         self._cursors = count()
         self._transactions = 0
 
@@ -103,7 +105,8 @@ class PostgresConnection(Executor):
         """Begin a transaction in which only what a scope may see is there, whatever is asked."""
         self._transactions += 1
         mode = "READ ONLY" if read_only else "READ WRITE"
-        self.handle.execute(f"BEGIN ISOLATION LEVEL {isolation} {mode}; {_IN_A_TRANSACTION}; {_as(scope)}")
+        role = f"; SET LOCAL ROLE {self.whole_view}" if self.whole_view and scope.sees_all else ""
+        self.handle.execute(f"BEGIN ISOLATION LEVEL {isolation} {mode}; {_IN_A_TRANSACTION}; {_as(scope)}{role}")
 
     def mark(self) -> int:
         """Count the commit that follows; the number it has."""

@@ -27,6 +27,13 @@ WRITERS = Table(
 )
 """Who writes, and how often: whether a commit that nobody answered has happened can be read here."""
 
+WHOLE_VIEW = "segue_all"
+"""A role for transactions that may see everything, where an administrator has made it and let us act as it.
+
+Rules that depend on a setting keep the server from looking words up in an index: it would have to compare the words of
+rows before it knows whether they may be seen. For this role there is no such rule.
+"""
+
 _ALL = "(SELECT current_setting('segue.sees_all', true)) = 'yes'"
 _OWN = (
     f"({_ALL} OR principal IN ((SELECT NULLIF(current_setting('segue.principal', true), '')),"
@@ -54,7 +61,7 @@ POLICIES = {
 _WORDS_INDEX = "CREATE INDEX IF NOT EXISTS idx_messages_words ON messages USING gin (words)"
 _REMEMBER_WORDS = """
     CREATE OR REPLACE FUNCTION segue_remember_words() RETURNS trigger LANGUAGE plpgsql
-    SET search_path = segue, pg_temp AS $$
+    SET search_path = segue, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
     DECLARE before text := current_setting('segue.sees_all', true);
     BEGIN
       PERFORM set_config('segue.sees_all', 'yes', true);
@@ -64,9 +71,22 @@ _REMEMBER_WORDS = """
       PERFORM set_config('segue.sees_all', COALESCE(before, ''), true);
       RETURN NULL;
     END $$"""
-"""A word may be noted twice by two who say it first at once: nobody waits for anybody."""
+"""A word may be noted twice by two who say it first at once: nobody waits for anybody.
+
+Words are looked up one by one in their index: a plan that was made while there were few would read all of them.
+"""
 
 _WORD = "CREATE INDEX IF NOT EXISTS idx_search_words ON search_words(word)"
+
+
+def open_to_all(database: Definer) -> None:
+    """Let the role that sees everything do so, in every table that there is."""
+    database.run(f"GRANT USAGE ON SCHEMA {SCHEMA} TO {WHOLE_VIEW}")
+    database.run(f"GRANT ALL ON ALL TABLES IN SCHEMA {SCHEMA} TO {WHOLE_VIEW}")
+    database.run(f"GRANT ALL ON ALL SEQUENCES IN SCHEMA {SCHEMA} TO {WHOLE_VIEW}")
+    for table in POLICIES:
+        database.run(f"DROP POLICY IF EXISTS everything ON {table}")
+        database.run(f"CREATE POLICY everything ON {table} TO {WHOLE_VIEW} USING (true) WITH CHECK (true)")
 
 
 class SchemaDefiner(Definer, Protocol):

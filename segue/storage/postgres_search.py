@@ -13,7 +13,7 @@ from segue.core.tokens import fold, tokens_of
 from segue.ports.store import Chunk, Narrowing, Stretch
 from segue.storage.search import Bounds, Entry, SqlSearch
 from segue.storage.search_query import TSQUERY
-from segue.storage.sql import Condition
+from segue.storage.sql import Condition, visible
 
 _LONGEST = 200_000  # characters of a message that are taken in
 _LONGEST_WORD = 2_000  # bytes, and a little less than the server takes
@@ -22,7 +22,8 @@ _SURELY_WHOLE = _LONGEST_WORD // 4  # characters of a text in which every word i
 
 FORGET_WORDS = """
     DELETE FROM search_words WHERE NOT EXISTS (
-      SELECT 1 FROM messages m WHERE m.words @@ CAST(quote_literal(search_words.word) AS tsquery))"""
+      SELECT 1 FROM (SELECT DISTINCT unnest(tsvector_to_array(words)) AS word FROM messages) known
+      WHERE known.word = search_words.word)"""
 """The words of messages that are no more."""
 
 _ANY_WORD = "\ue001"
@@ -74,6 +75,9 @@ class PostgresSearch(SqlSearch):
                 where.add("m.role <> 'tool'")
         if bounds.sessions is not None:
             where.add_membership("m.session_id", bounds.sessions)
+        elif not self._scope.sees_all:  # what they may see is found by their sessions, whatever others have said
+            own = visible(self._scope)
+            where.add(f"m.session_id = ANY (ARRAY(SELECT id FROM sessions WHERE {own.sql}))", **own.parameters)
         if bounds.roles:
             where.add_membership("m.role", bounds.roles)
         if bounds.of_people is not None:

@@ -1,6 +1,7 @@
 """The benchmark compares like with like: the same text on every run, and the same text on every side."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -8,8 +9,10 @@ import pytest
 
 from benchmarks import raw, report, segue_side
 from benchmarks.corpus import LONGEST_OUTPUT, Corpus, text_bytes, write
+from benchmarks.keeping import FILES, Keeper
 from benchmarks.measure import SCENARIOS
 from benchmarks.rows import NAMES, Row, Unit
+from benchmarks.server import Server, serving
 
 MOMENT = 1_741_166_123.0
 
@@ -24,11 +27,31 @@ class Side(Protocol):
     def close(self) -> None: ...
 
 
-@pytest.fixture(params=[raw.Side, segue_side.Side], ids=["raw", "segue"])
-def side(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Side]:
-    opened: Side = request.param(tmp_path)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("bench")
+
+
+@pytest.fixture(scope="module")
+def server(folder: Path) -> Iterator[Server]:
+    with serving(folder) as started:
+        yield started
+
+
+@pytest.fixture(params=["raw", "segue", "postgres"])
+def side(request: pytest.FixtureRequest, folder: Path) -> Iterator[Side]:
+    keeper: Keeper = request.getfixturevalue("server") if request.param == "postgres" else FILES
+    home = folder / request.node.originalname / request.param
+    keeper.make(home)
+    opened: Side = raw.Side(home) if request.param == "raw" else segue_side.Side(home)
     yield opened
     opened.close()
+
+
+@pytest.fixture(params=["files", "server"])
+def keeper(request: pytest.FixtureRequest) -> Keeper:
+    chosen: Keeper = request.getfixturevalue("server") if request.param == "server" else FILES
+    return chosen
 
 
 def said(messages: list[dict[str, Any]]) -> list[tuple[str, str, Any, Any]]:
@@ -85,6 +108,35 @@ def test_the_last_active_come_first_and_the_old_are_pruned(side: Side) -> None:
     assert side.prune(90) == 25
 
 
+def test_a_store_is_made_copied_and_weighed_wherever_it_is_kept(keeper: Keeper, folder: Path) -> None:
+    home, copy = folder / "keeping" / type(keeper).__name__, folder / "copies" / type(keeper).__name__
+    sessions = list(Corpus(7, MOMENT).sessions(3, 40))
+    keeper.make(home)
+    assert keeper.size(home) == 0
+    with closing(segue_side.Side(home)) as filled:
+        filled.fill(iter(sessions))
+    assert keeper.size(home) > sum(text_bytes(message) for session in sessions for message in session["messages"]) / 2
+    assert keeper.text_indexes(home) == 1
+    keeper.copy(home, copy)
+    keeper.make(copy)
+    with closing(segue_side.Side(copy)) as copied:
+        assert copied.prune(90) == 3
+    with closing(segue_side.Side(home)) as left_alone:
+        assert said(left_alone.load("bench_000000")) == said(sessions[0]["messages"])
+
+
+def test_a_run_that_fails_leaves_no_server_behind(tmp_path: Path) -> None:
+    def fail() -> None:
+        with serving(tmp_path):
+            assert running.exists()
+            raise ZeroDivisionError
+
+    running = tmp_path / "postgres" / "postmaster.pid"
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert not running.exists()
+
+
 def test_every_row_has_a_scenario_and_reasons() -> None:
     assert sorted(NAMES) == sorted(name for names in SCENARIOS for name in names) == sorted(report.REASONS)
 
@@ -107,5 +159,6 @@ def test_a_reason_is_given_where_segue_costs_more_than_twice_as_much(
 
 
 def test_being_slower_than_the_peer_is_always_said() -> None:
-    row = Row("append", "one durable append", Unit.SECONDS, {"segue": 1.1, "raw": 1.0, "hermes": 1.0})
+    values = {"segue": 1.1, "postgres": 1.0, "raw": 1.0, "hermes": 1.0}
+    row = Row("append", "one durable append", Unit.SECONDS, values)
     assert [line.count("1.10 times") for line in report.judgements([row])] == [1]

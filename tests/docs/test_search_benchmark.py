@@ -19,7 +19,13 @@ SESSION = {
         {"role": "assistant", "content": "翻译成中文", "timestamp": MOMENT + 60},
     ],
 }
-TITLES = {"words": "BM25 alone", "segue": "Segue", "hermes": "hermes-agent 1", "llm": "llm 1"}
+TITLES = {
+    "words": "BM25 alone",
+    "segue": "Segue",
+    "postgres": "Segue on PostgreSQL",
+    "hermes": "hermes-agent 1",
+    "llm": "llm 1",
+}
 
 
 def question(name: str, wanted: str = "new", outdated: str = "", query: str = "hotel") -> Question:
@@ -28,7 +34,7 @@ def question(name: str, wanted: str = "new", outdated: str = "", query: str = "h
 
 def store(rows: list[speed.Row]) -> speed.Measured:
     both = {"segue": 1000.0, "hermes": 500.0}
-    return speed.Measured(40_000, 2_000_000, 60, rows, both, 8000.0, {"segue": 2.0, "hermes": 9.0})
+    return speed.Measured(40_000, 2_000_000, 60, rows, both, {"segue": 8000.0}, {"segue": 2.0, "hermes": 9.0})
 
 
 def findings(rows: list[speed.Row], quality: recall.Quality | None = None) -> report.Findings:
@@ -151,6 +157,27 @@ def test_where_segue_is_slower_is_said() -> None:
     first, why = report.judgements(findings([speed.Row(queries.Kind.COMMON, cells)]))
     assert first == said
     assert why.startswith("Why it is slower there")
+
+
+def test_segue_on_a_server_is_no_peer() -> None:
+    cells = {"segue": speed.Cell(0.004, 0.009, 6, 6), "postgres": speed.Cell(0.002, 0.001, 6, 6)}
+    store = speed.Measured(
+        40_000,
+        2_000_000,
+        60,
+        [speed.Row(queries.Kind.COMMON, cells)],
+        rates={"segue": 1000.0, "postgres": 2000.0},
+        index_rates={"segue": 8000.0, "postgres": 4000.0},
+        sizes={"segue": 2.0, "postgres": 1.0},
+    )
+    own = recall.Score({"keyword": 0.5}, 0.5, 0.5, 0.5, 0)
+    quality = recall.Quality(3146, {"keyword": 3}, 3, 2, {"segue": own, "postgres": own})
+    found = findings([], quality)._replace(speed=[store])
+    assert report.judgements(found) == []
+    assert "| messages indexed anew | 8,000/s | 4,000/s (×2.0) |" in report.page(found)
+    better = recall.Score({"keyword": 1.0}, 1.0, 1.0, 0.0, 0)
+    differing = found._replace(quality=quality._replace(scores={"segue": own, "postgres": better}))
+    assert report.judgements(differing) == ["Segue on PostgreSQL did not answer every question as Segue on SQLite did."]
 
 
 def test_where_segue_finds_less_is_said() -> None:

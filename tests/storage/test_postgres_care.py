@@ -143,6 +143,49 @@ def test_rows_that_nobody_read_to_their_end_disturb_nobody(peopled: str) -> None
         assert store.read(OWNER, work) == 0
 
 
+def test_words_are_looked_up_in_the_index_for_whoever_sees_everything(url: str, postgres_server: Server) -> None:
+    """Rules that hide rows keep the server from it; a role without rules, which an administrator gives us, does not."""
+
+    def plan(engine: PostgresEngine) -> str:
+        with engine.reading(OWNER) as executor:
+            executor.run("SET LOCAL enable_seqscan = off", {})
+            sql = "EXPLAIN SELECT id FROM messages WHERE words @@ CAST('x' AS tsquery)"
+            return "\n".join(row[0] for row in executor.rows(sql, {}))
+
+    engine, alone = PostgresEngine(url), PostgresEngine(postgres_server.new_database("alone"))
+    assert "idx_messages_words" in plan(engine)
+    assert engine.notices == []
+    assert "idx_messages_words" not in plan(alone), "the control"
+    assert "slow without the role segue_all" in alone.notices[0]
+    for one in (engine, alone):
+        with SessionDB(one.url) as db:
+            db.create_session("s")
+            db.append_message("s", "user", "hello")
+            assert [hit["session_id"] for hit in db.search_messages("hello")] == ["s"]
+        one.close()
+
+
+def test_a_role_that_always_sees_everything_is_spoken_of(postgres_server: Server) -> None:
+    postgres_server.run("CREATE ROLE heir LOGIN INHERIT; GRANT segue_all TO heir")
+    url = postgres_server.new_database("heir")
+    with SqlStore(PostgresEngine(url)) as store:
+        assert "NOINHERIT" in store.notices[0]
+        store.write(OWNER, create_session, Session("mine", "cli"))
+    assert psql(url, "SELECT count(*) FROM segue.sessions") == "0"
+
+
+def test_a_role_that_was_made_later_is_used(postgres_server: Server) -> None:
+    url = postgres_server.new_database("alone")
+    PostgresEngine(url).close()
+    postgres_server.run("GRANT segue_all TO alone")
+    try:
+        engine = PostgresEngine(url)
+        assert engine.notices == []
+        engine.close()
+    finally:
+        postgres_server.run("REVOKE segue_all FROM alone")
+
+
 def test_two_who_open_it_first_make_it_once(url: str) -> None:
     started = threading.Barrier(4)
     problems: list[BaseException] = []

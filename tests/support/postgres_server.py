@@ -33,7 +33,10 @@ class Server:
 
             self._server: Any = get_server(self.folder, cleanup_mode="stop")
         self._databases = 0
-        self.run(f"CREATE ROLE {ROLE} LOGIN")
+        self.run(f"CREATE ROLE {ROLE} LOGIN NOINHERIT")
+        self.run("CREATE ROLE segue_all NOLOGIN")
+        self.run(f"GRANT segue_all TO {ROLE}")
+        self.run("CREATE ROLE alone LOGIN NOINHERIT")
         if not is_durable:
             for setting in _HURRY:
                 self.run(f"ALTER SYSTEM SET {setting} = off")
@@ -46,12 +49,12 @@ class Server:
     def url(self, database: str = "postgres", role: str = "postgres") -> str:
         return f"postgresql:///{database}?host={self.folder}&user={role}"
 
-    def new_database(self) -> str:
-        """The address of an empty database, as the product uses it."""
+    def new_database(self, role: str = ROLE) -> str:
+        """The address of an empty database, as the product uses it; `alone` may act as nobody else."""
         self._databases += 1
         name = f"segue_{self._databases}"
-        self.run(f"CREATE DATABASE {name} OWNER {ROLE}")
-        return self.url(name, ROLE)
+        self.run(f"CREATE DATABASE {name} OWNER {role}")
+        return self.url(name, role)
 
     def run(self, sql: str, database: str = "postgres") -> list[tuple[Any, ...]]:
         """As somebody who may do everything."""

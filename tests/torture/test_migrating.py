@@ -22,7 +22,7 @@ from segue import SessionDB, app
 
 pytestmark = pytest.mark.torture
 
-MESSAGES = rounds(8_000, in_torture=400_000)
+MESSAGES = rounds(4_000, in_torture=400_000)
 OF_A_SESSION = 100
 FLAT = 64 << 20
 """What a store fifty times as large may cost more at the peak."""
@@ -132,7 +132,7 @@ def digest(home: Path) -> str:
 
 
 def test_there_and_back_killed_twice_on_each_way(tmp_path: Path, postgres_server: Server) -> None:
-    small, _ = finished(filled(tmp_path / "small", 4_000), "--to", postgres_server.new_database())
+    small, _ = finished(filled(tmp_path / "small", 2_000), "--to", postgres_server.new_database())
     home, url = filled(tmp_path / "home", MESSAGES), postgres_server.new_database()
     before = digest(home)
 
@@ -158,4 +158,4 @@ def test_there_and_back_killed_twice_on_each_way(tmp_path: Path, postgres_server
     assert in_file(home / "state.db") == MESSAGES
     assert digest(home) == before
     megabytes = [one >> 20 for one in (small, peak, peak_back)]
-    print(json.dumps({"messages": MESSAGES, "there": there, "back": back, "peak of 4,000, there, back": megabytes}))
+    print(json.dumps({"messages": MESSAGES, "there": there, "back": back, "peak of 2,000, there, back": megabytes}))

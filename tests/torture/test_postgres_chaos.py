@@ -81,8 +81,8 @@ def test_every_append_that_returned_is_there_once(server: Server) -> None:
 
 def disturb(server: Server, done: threading.Event, disturbed: Counter[str]) -> None:
     source = random.Random(5)
-    while not done.wait(source.uniform(0.1, 0.6)):
-        if source.random() < 0.25:
+    while not done.wait(source.uniform(0.05, 0.25)):
+        if source.random() < 0.15:
             server.restart_at_once()
             disturbed["restarts"] += 1
         else:
