@@ -23,6 +23,10 @@ bench *arguments: _tools
 bench-search *arguments: _tools
     python -m benchmarks.search "$@"
 
+# How long a person waits for the chat itself
+bench-chat: _tools
+    python -m benchmarks.chat
+
 # The tests that crowd, starve and kill, for longer than every change can wait; arguments go to pytest
 torture *arguments: _tools
     SEGUE_TORTURE=true pytest -m torture --timeout 7200 "$@"

@@ -10,6 +10,7 @@ import pytest
 from homes import NewHome, keep_in
 from hypothesis import settings
 from postgres_server import Emptied, Server
+from zygote import Zygote
 
 from segue import SessionDB
 from segue.storage.postgres import PostgresEngine
@@ -117,12 +118,22 @@ def db(home: Path) -> Iterator[SessionDB]:
         yield opened
 
 
+@pytest.fixture(scope="session")
+def zygote() -> Iterator[Zygote]:
+    running = Zygote()
+    yield running
+    running.close()
+
+
 @pytest.fixture
-def run(home: Path) -> Run:
+def run(home: Path, zygote: Zygote) -> Run:
     """Run `segue` as people do: another process, its output captured."""
 
     def command(*arguments: str, stdin: str | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
+        variables = os.environ | {"SEGUE_HOME": str(home), "PYTHONIOENCODING": "utf-8"} | environment
+        if not any(name.startswith("PYTHON") for name in environment):
+            return zygote.run(arguments, stdin, variables, seconds=60)
+        return subprocess.run(  # what Python itself is told, it is told at its start
             [sys.executable, "-m", "segue", *arguments],
             input=stdin,
             stdin=subprocess.DEVNULL if stdin is None else None,
@@ -130,7 +141,7 @@ def run(home: Path) -> Run:
             text=True,
             encoding="utf-8",
             timeout=60,
-            env=os.environ | {"SEGUE_HOME": str(home), "PYTHONIOENCODING": "utf-8"} | environment,
+            env=variables,
         )
 
     return command

@@ -26,15 +26,19 @@ class Holder:
         await self._door.write(leasing.begin_run, self._run)
         self._beating = asyncio.create_task(self._beat())
 
-    async def take(self, session_id: str, principal: str) -> Lease:
-        """Hold a session, and let go of the one before; whoever has it otherwise is named."""
+    def claim(self, tx: Transaction, session_id: str, principal: str) -> Lease:
+        """Take a session in a transaction, or see that it is ours; whoever has it otherwise is named."""
         name = session_lease(session_id)
         if self._lease is not None and self._lease.name == name:
+            leasing.hold(tx, self._lease)
             return self._lease
-        taken = await self._door.write(leasing.take_lease, name, self._run.id, principal, self._is_gone)
-        await self.let_go()
-        self._lease = taken
-        return taken
+        return leasing.take_lease(tx, name, self._run.id, principal, self._is_gone)
+
+    async def now_holds(self, lease: Lease) -> None:
+        """The transaction has been committed: let go of the session before."""
+        if lease != self._lease:
+            await self.let_go()
+            self._lease = lease
 
     async def let_go(self) -> None:
         if self._lease is not None:

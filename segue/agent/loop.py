@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from segue.core.errors import ContextOverflow, ModelError
@@ -37,10 +38,12 @@ class Loop:
         self._models = models
         self._tools: Mapping[str, Tool] = {tool.spec.name: tool for tool in tools}
 
-    async def run(self, task: Task) -> AsyncIterator[Event]:
+    async def run(self, task: Task) -> AsyncGenerator[Event]:
         rows = list(task.view)
         async for event in self._salvaged(task, rows):
             yield event
+        if rows and rows[-1].role == "assistant":
+            return  # cut off after the last word
         for _ in range(MOST_MODEL_CALLS):
             for text in task.steered():
                 rows.append(_row(draft("user", text, time.time()), rows))
@@ -61,16 +64,17 @@ class Loop:
 
     # Models
 
-    async def _asked(self, task: Task, rows: Sequence[Said]) -> AsyncIterator[Event]:
+    async def _asked(self, task: Task, rows: Sequence[Said]) -> AsyncGenerator[Event]:
         """The answer of the first model that gives one; the others are tried as long as nothing was shown."""
         for number, model in enumerate(self._models):
             is_last = number == len(self._models) - 1
             has_begun = False
             yield ModelCalled(model.name, model.provider)
             try:
-                async for event in model.stream(self._request(task, rows, model)):
-                    has_begun = True
-                    yield event
+                async with aclosing(model.stream(self._request(task, rows, model))) as pieces:
+                    async for piece in pieces:
+                        has_begun = True
+                        yield piece
             except ModelError as error:
                 if is_last or has_begun or isinstance(error, ContextOverflow):
                     yield Failed(_advised(error, has_begun))
@@ -85,7 +89,7 @@ class Loop:
 
     # Tools
 
-    async def _salvaged(self, task: Task, rows: list[Said]) -> AsyncIterator[Event]:
+    async def _salvaged(self, task: Task, rows: list[Said]) -> AsyncGenerator[Event]:
         """Results for the calls that a crash left without one."""
         for call in last_calls(rows)[0]:
             fate = task.pending.get(call.id)
@@ -97,7 +101,7 @@ class Loop:
                 rows.append(_row(result_draft(result, 0.0), rows))
                 yield result
 
-    async def _called(self, task: Task, call: ToolCall, rows: list[Said]) -> AsyncIterator[Event]:
+    async def _called(self, task: Task, call: ToolCall, rows: list[Said]) -> AsyncGenerator[Event]:
         tool, arguments = self._tools.get(call.name), call.parsed()
         if tool is None:
             result = ToolFinished(call, f"There is no tool {call.name!r}; there are {', '.join(self._tools)}.", True)
@@ -106,7 +110,7 @@ class Loop:
         elif (risk := tool.risk(arguments)) and not await task.agrees(call, risk):
             result = ToolFinished(call, "The user did not allow this. Do not try it again in another way.", True)
         else:
-            yield ToolStarted(call, tool.is_idempotent)
+            yield ToolStarted(call, tool.is_idempotent(arguments))
             result = await _result_of(tool, call, arguments, task.session_id)
         rows.append(_row(result_draft(result, 0.0), rows))
         yield result

@@ -4,10 +4,11 @@ import asyncio
 import time
 import uuid
 from collections.abc import Awaitable, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 from segue.agent.door import Door
-from segue.core.errors import LeaseLost, SegueError
+from segue.agent.holding import Holder
+from segue.core.errors import LeaseLost, SegueError, StoreError
 from segue.core.events import (
     Done,
     Event,
@@ -22,49 +23,66 @@ from segue.core.events import (
 )
 from segue.core.leases import Lease
 from segue.core.messages import Draft, draft
+from segue.core.preferences import Preferences
 from segue.core.turns import Turn, TurnState
 from segue.ports.agent import Agent, Task
 from segue.ports.failpoints import Point, reached
+from segue.ports.store import Transaction
 from segue.sessions import turning
 from segue.sessions.turning import Situation
 
 Emit = Callable[[Event], None]
 Agrees = Callable[[ToolCall, str], Awaitable[bool]]
+Opening = Callable[[Transaction], tuple[str, Lease]]
+"""Makes a session ours, in the transaction that goes on with it."""
 
 STOPPED = "The user stopped this before it came to its end."
 
 
 class TurnRunner:
-    """Runs the turns of one session that this process holds the lease of."""
+    """Runs turns, one after another."""
 
-    def __init__(self, door: Door, lease: Lease, session_id: str, agent: Agent, agrees: Agrees) -> None:
+    def __init__(self, door: Door, holder: Holder, agent: Agent, agrees: Agrees) -> None:
         self._door = door
-        self._lease = lease
-        self._session_id = session_id
+        self._holder = holder
         self._agent = agent
         self._agrees = agrees
         self._heard: list[str] = []
         self._driving: asyncio.Task[None] | None = None
 
-    async def answer(
-        self, message: Draft | None, emit: Emit, *, model: str | None = None, effort: str | None = None
-    ) -> None:
+    async def answer(self, opening: Opening, message: Draft | None, emit: Emit, wanted: Preferences) -> None:
         """Store what a person said and let the agent answer; None answers what stands there."""
         reached(Point.BEFORE_TURN_OPENS)
-        turn = Turn(uuid.uuid4().hex, self._session_id, self._lease.owner, TurnState.RUNNING, 1, 0, time.time())
-        situation = await self._door.write(turning.open_turn, self._lease, turn, message)
-        reached(Point.AFTER_TURN_OPENS)
-        await self._run(situation, emit, model, effort)
+        turn_id, now = uuid.uuid4().hex, time.time()
 
-    async def carry_on(self, broken: Turn, emit: Emit, *, model: str | None = None, effort: str | None = None) -> None:
+        def work(tx: Transaction) -> tuple[Lease, Situation]:
+            session_id, lease = opening(tx)
+            turn = Turn(turn_id, session_id, lease.owner, TurnState.RUNNING, 1, 0, now)
+            return lease, turning.open_turn(tx, lease, turn, message)
+
+        lease, situation = await self._door.write(work)
+        await self._holder.now_holds(lease)
+        reached(Point.AFTER_TURN_OPENS)
+        await self._run(lease, situation, emit, wanted)
+
+    async def carry_on(self, opening: Opening, broken: Turn, emit: Emit, wanted: Preferences) -> None:
         """Bring a turn to its end that was cut off."""
-        if broken.attempt >= turning.MOST_ATTEMPTS:
-            reason = f"It was cut off {broken.attempt} times."
-            await self._door.write(turning.give_up_turn, self._lease, broken, time.time(), reason)
+        is_over = broken.attempt >= turning.MOST_ATTEMPTS
+
+        def work(tx: Transaction) -> tuple[Lease, Situation | None]:
+            _, lease = opening(tx)
+            if is_over:
+                reason = f"It was cut off {broken.attempt} times."
+                turning.give_up_turn(tx, lease, broken, time.time(), reason)
+                return lease, None
+            return lease, turning.take_up_turn(tx, lease, broken, lease.owner)
+
+        lease, situation = await self._door.write(work)
+        await self._holder.now_holds(lease)
+        if situation is None:
             emit(Failed(f"The last answer was cut off {broken.attempt} times and is given up; ask again."))
             return
-        situation = await self._door.write(turning.take_up_turn, self._lease, broken, self._lease.owner)
-        await self._run(situation, emit, model, effort)
+        await self._run(lease, situation, emit, wanted)
 
     def steer(self, text: str) -> None:
         """Say something to the agent while it works; it hears it between two steps."""
@@ -75,22 +93,18 @@ class TurnRunner:
         if self._driving is not None:
             self._driving.cancel()
 
-    @property
-    def is_running(self) -> bool:
-        return self._driving is not None and not self._driving.done()
-
-    async def _run(self, situation: Situation, emit: Emit, model: str | None, effort: str | None) -> None:
+    async def _run(self, lease: Lease, situation: Situation, emit: Emit, wanted: Preferences) -> None:
         task = Task(
-            session_id=self._session_id,
+            session_id=situation.turn.session_id,
             system=situation.system,
             view=situation.view,
             pending=situation.pending,
-            model=model,
-            effort=effort,
+            model=wanted.model,
+            effort=wanted.effort,
             steered=self._take_heard,
             agrees=self._agrees,
         )
-        record = Recorder(self._door, self._lease, situation.turn, situation.steps)
+        record = Recorder(self._door, lease, situation)
         self._driving = asyncio.create_task(self._drive(record, task, emit))
         await asyncio.wait({self._driving})
         if self._driving.cancelled():
@@ -101,7 +115,7 @@ class TurnRunner:
             raise error
 
     async def _drive(self, record: "Recorder", task: Task, emit: Emit) -> None:
-        async with aclosing(self._agent.run(task)) as events:  # type: ignore[type-var]
+        async with aclosing(self._agent.run(task)) as events:
             async for event in events:
                 await record.event(event)
                 emit(event)
@@ -116,13 +130,13 @@ class TurnRunner:
 class Recorder:
     """What a turn has come to, row by row."""
 
-    def __init__(self, door: Door, lease: Lease, turn: Turn, steps: int) -> None:
+    def __init__(self, door: Door, lease: Lease, situation: Situation) -> None:
         self._door = door
         self._lease = lease
-        self._turn = turn
-        self._steps = steps
+        self._turn = situation.turn
+        self._steps = situation.steps
         self._model_step: int | None = None
-        self._wanted: set[str] = set()
+        self._wanted = set(situation.pending)
         self._open: dict[str, tuple[int, ToolCall]] = {}
         self._pieces: list[str] = []
         self._failure: str | None = None
@@ -164,9 +178,10 @@ class Recorder:
         """Something went wrong that the agent did not expect."""
         if isinstance(error, LeaseLost):
             return  # whoever has the session now decides what becomes of it
-        await self._keep_what_there_is("error")
         reason = str(error) if isinstance(error, SegueError) else type(error).__name__
-        await self._door.write(turning.end_turn, self._lease, self._turn, TurnState.FAILED, time.time(), reason)
+        with suppress(StoreError):  # the first error is the one to hear about, and the next turn closes this one
+            await self._keep_what_there_is("error")
+            await self._door.write(turning.end_turn, self._lease, self._turn, TurnState.FAILED, time.time(), reason)
 
     async def _keep_what_there_is(self, finish_reason: str) -> None:
         if self._pieces:

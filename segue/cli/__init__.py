@@ -5,10 +5,13 @@ import sys
 import time
 from importlib import import_module
 from io import TextIOWrapper
+from typing import Any
 
 import click
 
 from segue import __version__
+from segue.cli.chatting.command import chat_options
+from segue.cli.chatting.command import run as run_chat
 from segue.cli.lazy import LazyGroup
 from segue.core.errors import SegueError
 from segue.core.text import one_line, printable, storable
@@ -20,6 +23,7 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 @click.group(
     cls=LazyGroup,
     commands_in={
+        "chat": ("segue.cli.chatting.command", "chat", "Talk to your agent; the same as segue alone."),
         "sessions": ("segue.cli.sessions", "sessions", "List, read, name, move and remove conversations."),
         "status": ("segue.cli.status", "status", "What is where, how big, and whether it is well."),
         "doctor": ("segue.cli.doctoring", "doctor", "Find what is wrong with the home, and mend it."),
@@ -32,10 +36,20 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
         "completion": ("segue.cli.completing", "completion", "Complete commands, ids and titles with TAB."),
     },
     context_settings=_SETTINGS,
+    invoke_without_command=True,
 )
 @click.version_option(__version__, "-V", "--version", prog_name="segue", message="%(prog)s %(version)s")
-def cli() -> None:
-    """Segue keeps the conversations of AI agents: list, read, name, export, import and restore them."""
+@chat_options
+@click.pass_context
+def cli(ctx: click.Context, /, **options: Any) -> None:
+    """Talk to your agent, and find, name, export and carry on every conversation you had with it.
+
+    Without a command a chat begins.
+    """
+    if ctx.invoked_subcommand is None:
+        run_chat(**options)
+    elif any(options.values()):
+        raise click.UsageError("These options belong to a chat; leave the command out, or say `segue chat`.")
 
 
 def main() -> None:

@@ -8,6 +8,8 @@ from segue.config.masking import masked
 from segue.config.reading import (
     check,
     config_file,
+    environment_of_models,
+    environment_of_tools,
     from_environment,
     home_from,
     load,
@@ -25,6 +27,8 @@ __all__ = [
     "Settings",
     "check",
     "config_file",
+    "environment_of_models",
+    "environment_of_tools",
     "from_environment",
     "home_from",
     "load",

@@ -73,6 +73,16 @@ def wanted_columns() -> int | None:
     return int(said) if said.isdecimal() and int(said) else None
 
 
+def environment_of_models() -> dict[str, str]:
+    """The variables that say where models are, and with which keys."""
+    return {name: value for name, value in os.environ.items() if name.endswith(("_API_KEY", "_BASE_URL"))}
+
+
+def environment_of_tools() -> dict[str, str]:
+    """All variables; which of them a tool hands on is its own concern."""
+    return dict(os.environ)
+
+
 def load(home: Path, environ: Mapping[str, str]) -> Settings:
     """The settings of a home; the defaults when it has no `config.yaml`."""
     return settings_from(_written(home / CONFIG_FILE), home, environ)

@@ -30,6 +30,14 @@ class Verbosity(StrEnum):
     TOOLS = "tools"
     ALL = "all"
 
+    @property
+    def has_tools(self) -> bool:
+        return self is not Verbosity.OFF
+
+    @property
+    def has_reasoning(self) -> bool:
+        return self is Verbosity.ALL
+
 
 class Succession(StrEnum):
     """How one session came after another."""

@@ -1,6 +1,6 @@
 """An agent: whatever answers people. Ours is `agent/loop.py`; any other can stand in its place."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from segue.core.events import Chat, Event, ToolCall
@@ -41,5 +41,5 @@ class Task(NamedTuple):
 
 
 class Agent(Protocol):
-    def run(self, task: Task) -> AsyncIterator[Event]:
+    def run(self, task: Task) -> AsyncGenerator[Event]:
         """Work on a task. What is yielded is stored before the agent goes on; cancelled, it leaves nothing running."""

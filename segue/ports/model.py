@@ -1,6 +1,6 @@
 """A language model that can be asked."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import NamedTuple, Protocol
 
 from segue.core.events import Chat, Reasoning, Reply, Text
@@ -21,5 +21,5 @@ class Model(Protocol):
     name: str
     provider: str
 
-    def stream(self, request: Request) -> AsyncIterator[Text | Reasoning | Reply]:
+    def stream(self, request: Request) -> AsyncGenerator[Text | Reasoning | Reply]:
         """Pieces as they come, then the whole of them as the last thing. Raises `ModelError`."""

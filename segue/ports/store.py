@@ -191,8 +191,8 @@ class Turns(Protocol):
     def running_in(self, session_id: str) -> "Turn | None":
         """The turn of a session that has not come to its end."""
 
-    def insert(self, turn: "Turn") -> bool:
-        """Store a new turn; False when another one runs in its session."""
+    def insert(self, turn: "Turn") -> None:
+        """Store a new turn. One runs in a session at a time."""
 
     def change(self, turn_id: str, **columns: Any) -> bool: ...
     def steps(self, turn_id: str) -> "list[Step]": ...

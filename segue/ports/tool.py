@@ -20,11 +20,12 @@ class ToolFailed(SegueError):
 
 class Tool(Protocol):
     spec: ToolSpec
-    is_idempotent: bool
-    """Whether running it twice is the same as running it once."""
+
+    def is_idempotent(self, arguments: dict[str, Any]) -> bool:
+        """Whether running it twice with these is the same as running it once. Never raises."""
 
     def risk(self, arguments: dict[str, Any]) -> str | None:
-        """What somebody should agree to before it runs, as one line; nothing when it is harmless."""
+        """What somebody should agree to before it runs, as one line; nothing when it is harmless. Never raises."""
 
     async def run(self, arguments: dict[str, Any], session_id: str) -> str:
         """Do it, and tell the model what came of it. When cancelled, it leaves nothing running."""

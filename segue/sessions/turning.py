@@ -7,7 +7,6 @@ as it is there. So whatever moment a process is killed at, the rows say how far 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from segue.core.errors import InUse
 from segue.core.events import Reply, ToolCall, ToolFinished
 from segue.core.leases import Lease
 from segue.core.messages import Draft, Said
@@ -40,17 +39,17 @@ class Situation(NamedTuple):
     view: list[Said]
     pending: Mapping[str, Fate] = {}
     """Calls without a result, and what becomes of each."""
-    model: str | None = None
     steps: int = 0
 
 
 def open_turn(tx: Transaction, lease: Lease, turn: Turn, message: Draft | None) -> Situation:
     """Store what a person said, and that somebody is about to answer it."""
     hold(tx, lease)
+    if left := tx.turns.running_in(turn.session_id):  # whoever holds the lease knows that nobody will end it
+        tx.turns.change(left.id, state=str(TurnState.FAILED), ended_at=turn.begun_at, reason="It was left open.")
     seq = append_message(tx, turn.session_id, message).seq if message else _last_seq(tx, turn.session_id)
     opened = turn._replace(first_seq=seq)
-    if not tx.turns.insert(opened):
-        raise InUse("Another turn of this session has not come to its end; begin the chat again to carry it on.")
+    tx.turns.insert(opened)
     return _situation(tx, opened)
 
 
@@ -129,7 +128,7 @@ def _situation(tx: Transaction, turn: Turn) -> Situation:
     view = view_of(tx, turn.session_id)
     steps = tx.turns.steps(turn.id)
     pending = salvage(*last_calls(view), steps)
-    return Situation(turn, session.system_prompt or "", view, pending, session.model, len(steps))
+    return Situation(turn, session.system_prompt or "", view, pending, len(steps))
 
 
 def _last_seq(tx: Transaction, session_id: str) -> int:

@@ -22,9 +22,8 @@ class SqlTurns(Turns):
     def running_in(self, session_id: str) -> Turn | None:
         return self._find(f"session_id = :value AND state = '{TurnState.RUNNING}'", session_id)
 
-    def insert(self, turn: Turn) -> bool:
-        sql = f"INSERT INTO turns ({_TURN}) VALUES ({placeholders(Turn._fields)}) ON CONFLICT DO NOTHING"
-        return self._db.run(sql, turn._asdict()) > 0
+    def insert(self, turn: Turn) -> None:
+        self._db.run(f"INSERT INTO turns ({_TURN}) VALUES ({placeholders(Turn._fields)})", turn._asdict())
 
     def change(self, turn_id: str, **changes: Any) -> bool:
         listed = ", ".join(f"{name} = :{name}" for name in changes)

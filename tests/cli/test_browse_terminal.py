@@ -1,71 +1,19 @@
 """`segue sessions browse` in a real terminal: what is seen there, what is printed, and what is left behind."""
 
-import os
 import shlex
 import shutil
-import subprocess
 import sys
-import time
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from terminal import Terminal
 
 from segue import SessionDB
 
 pytestmark = [pytest.mark.on_file, pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")]
 
-PATIENCE = 30.0
-READY = "ready> "
 BROWSE = shlex.join([sys.executable, "-m", "segue", "sessions", "browse"])
-
-
-class Terminal:
-    """A shell in a terminal that nobody else uses."""
-
-    def __init__(self, home: Path) -> None:
-        self._socket = f"segue-{uuid.uuid4().hex}"
-        shell = ["env", f"SEGUE_HOME={home}", f"PS1={READY}", "NO_COLOR=", "LC_ALL=C.UTF-8", "sh"]
-        self._tmux("-f", os.devnull, "new-session", "-d", "-x", "140", "-y", "40", "-c", str(home.parent), *shell)
-        self.until(READY.strip())
-
-    def close(self) -> None:
-        socket = Path(self.says("socket_path"))
-        self._tmux("kill-server")
-        socket.unlink(missing_ok=True)
-
-    def type(self, text: str) -> None:
-        self._tmux("send-keys", "-l", text)
-
-    def press(self, *keys: str) -> None:
-        self._tmux("send-keys", *keys)
-
-    def resize(self, width: int, height: int) -> None:
-        self._tmux("resize-window", "-x", str(width), "-y", str(height))
-
-    def says(self, variable: str) -> str:
-        return self._tmux("display-message", "-p", f"#{{{variable}}}").strip()
-
-    def screen(self, *options: str) -> str:
-        return self._tmux("capture-pane", "-p", *options)
-
-    def until(self, *texts: str, without: str = "\0") -> str:
-        def is_there(screen: str) -> bool:
-            return all(text in screen for text in texts) and without not in screen
-
-        return self.wait(is_there)
-
-    def wait(self, condition: Callable[[str], bool]) -> str:
-        end = time.monotonic() + PATIENCE
-        while not condition(screen := self.screen()):
-            assert time.monotonic() < end, f"it never came to this:\n{screen}"
-            time.sleep(0.05)
-        return screen
-
-    def _tmux(self, *arguments: str) -> str:
-        command = ["tmux", "-L", self._socket, *arguments]
-        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE).stdout
 
 
 @pytest.fixture
@@ -78,7 +26,7 @@ def terminal(db: SessionDB, home: Path) -> Iterator[Terminal]:
         db.create_session(session_id, "cli")
         db.set_session_title(session_id, title)
         db.append_message(session_id, "user", words)
-    opened = Terminal(home)
+    opened = Terminal(home.parent, f"SEGUE_HOME={home}")
     yield opened
     opened.close()
 
@@ -102,9 +50,11 @@ def test_filter_rename_resize_and_choose(terminal: Terminal, db: SessionDB) -> N
     terminal.press("Tab")
     terminal.until("r Rename")
     terminal.type("r")
-    terminal.until("Enter saves")
+    terminal.until("Enter saves", "│  Soup for Sunday")
     terminal.press("C-u")
+    terminal.until("Enter saves", without="│  Soup for Sunday")
     terminal.type("Leek soup")
+    terminal.until("Leek soup")
     terminal.press("Enter")
     terminal.until("It is called 'Leek soup' now.")
     assert db.get_session_title("20250301_080000_soup") == "Leek soup"

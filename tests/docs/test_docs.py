@@ -193,3 +193,13 @@ def test_every_table_and_column_is_described() -> None:
     for table in TABLES:
         described = text.partition(f"\n### `{table.name}`\n")[2].partition("\n### ")[0]
         assert [column.name for column in table.columns if f"`{column.name}`" not in described] == [], table.name
+
+
+def test_the_agent_of_the_chat_page_answers(run: Run, home: Path, tmp_path: Path) -> None:
+    (program,) = blocks(ROOT / "docs" / "chat.md", "python")
+    (settings,) = blocks(ROOT / "docs" / "chat.md", "yaml")
+    (tmp_path / "shouting.py").write_text(program, "utf-8")
+    home.mkdir(mode=0o700)
+    (home / "config.yaml").write_text(settings, "utf-8")
+    done = run("-q", "good morning", PYTHONPATH=str(tmp_path))
+    assert (done.returncode, done.stdout) == (0, "You said 2 words. GOOD MORNING\n"), done.stderr

@@ -22,7 +22,7 @@ from segue import SessionDB, app
 
 pytestmark = pytest.mark.torture
 
-MESSAGES = rounds(4_000, in_torture=400_000)
+MESSAGES = rounds(3_000, in_torture=400_000)
 OF_A_SESSION = 100
 FLAT = 64 << 20
 """What a store fifty times as large may cost more at the peak."""

@@ -1,0 +1,73 @@
+"""A question that one key answers."""
+
+import asyncio
+import time
+
+from prompt_toolkit.application import Application
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.layout import FormattedTextControl, Layout, Window
+
+from segue.cli.chatting.asking import Agreement
+from segue.cli.chatting.editor import Fragments, Terminal
+
+_HESITATION = 0.5
+"""Seconds in which no key counts: whoever was typing something else has not agreed to anything."""
+_KEYS = {"y": Agreement.YES, "n": Agreement.NO, "a": Agreement.ALWAYS, "escape": Agreement.NO, "c-c": Agreement.NO}
+
+
+class AgreementLine:
+    """`Allow? [y]es [n]o [a]lways`, with the seconds that are left."""
+
+    def __init__(self, terminal: Terminal, seconds: float) -> None:
+        self._shown_at = time.monotonic()
+        self._seconds = seconds
+        self._given: Agreement | None = None
+        window = Window(FormattedTextControl(self._line), height=1, dont_extend_height=True, always_hide_cursor=True)
+        self._app: Application[None] = Application(
+            Layout(window),
+            key_bindings=self._keys(),
+            refresh_interval=0.5,
+            input=terminal.input,
+            output=terminal.output,
+        )
+        self._app.ttimeoutlen = 0.1  # seconds; a lone Escape counts soon
+
+    async def answer(self) -> Agreement:
+        """What the person says, or no when the time is over."""
+        self._shown_at = time.monotonic()
+        expiring = asyncio.get_running_loop().call_later(self._seconds, self.give, Agreement.NO)
+        try:
+            if self._given is None:
+                await self._app.run_async(handle_sigint=False)
+        finally:
+            expiring.cancel()
+        return self._given or Agreement.NO
+
+    def give(self, agreement: Agreement) -> None:
+        """Answer, unless it has been answered."""
+        if self._given is None:
+            self._given = agreement
+            if self._app.is_running:
+                self._app.exit()
+
+    def _keys(self) -> KeyBindings:
+        keys = KeyBindings()
+        keys.add("<any>")(_ignore)
+        keys.add("<bracketed-paste>")(_ignore)
+        for key, agreement in _KEYS.items():
+            keys.add(key)(lambda _event, agreement=agreement: self._press(agreement))
+        return keys
+
+    def _press(self, agreement: Agreement) -> None:
+        if time.monotonic() - self._shown_at >= _HESITATION:
+            self.give(agreement)
+
+    def _line(self) -> Fragments:
+        if self._given is not None:
+            return [("bold", "Allow? "), ("", str(self._given))]
+        left = max(round(self._shown_at + self._seconds - time.monotonic()), 0)
+        return [("bold", "Allow? "), ("", "[y]es  [n]o  [a]lways"), ("fg:ansibrightblack", f"  {left} s")]
+
+
+def _ignore(_event: KeyPressEvent) -> None:
+    """Any other key."""

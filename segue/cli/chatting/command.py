@@ -1,0 +1,60 @@
+"""`segue` and `segue chat`: a conversation in the terminal."""
+
+import sys
+from typing import Any
+
+import click
+
+_LATEST = "\0latest"
+
+
+def chat_options(command: Any) -> Any:
+    """The options of a chat, for `segue` itself and for `segue chat`."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+_OPTIONS: tuple[Any, ...] = (
+    click.option(
+        "-q", "--question", metavar="TEXT", help="Ask one question and print the answer; - reads it from stdin."
+    ),
+    click.option(
+        *("-c", "--continue", "latest"),
+        is_flag=False,
+        flag_value=_LATEST,
+        metavar="[NAME]",
+        help="Go on with the last conversation, or with the newest part of NAME.",
+    ),
+    click.option("-r", "--resume", "wanted", metavar="ID|TITLE", help="Go on with this conversation."),
+    click.option("-m", "--model", metavar="NAME", help="The model that answers."),
+    click.option("-y", "--yes", is_flag=True, help="Let the agent's tools run without asking."),
+)
+
+
+@click.command()
+@chat_options
+def chat(**options: Any) -> None:
+    """Talk to your agent. /help says what can be typed."""
+    run(**options)
+
+
+def run(question: str | None, latest: str | None, wanted: str | None, model: str | None, yes: bool) -> None:
+    """Talk, and leave with a code that says whether a single question was answered."""
+    import asyncio  # slow to load, and most commands do without
+
+    from segue.cli.chatting.beginning import Beginning
+    from segue.cli.chatting.chat import converse
+
+    if latest is not None and wanted is not None:
+        raise click.UsageError("-c and -r both name a conversation; give one of them.")
+    if question == "-":
+        question = sys.stdin.read()
+    begin = Beginning(
+        name=wanted if latest in (None, _LATEST) else latest,
+        is_latest=latest == _LATEST,
+        question=question,
+        model=model,
+        is_allowed=yes,
+    )
+    raise SystemExit(asyncio.run(converse(begin)))

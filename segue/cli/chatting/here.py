@@ -1,0 +1,33 @@
+"""What suits the place where this process runs: a terminal, one that can only print, or a pipe."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from segue.cli.chatting.asking import Prompt
+from segue.cli.chatting.offers import Offers
+from segue.cli.chatting.piping import Pipe
+from segue.cli.chatting.screen import Screen
+
+
+def prompt_here(past: Path, offers: Offers, standing: Callable[[], str]) -> Prompt:
+    """The prompt for this process: lines without a terminal, and everything with one. `standing` is shown below."""
+    if is_full_terminal():
+        from segue.cli.chatting.terminal_prompt import TerminalPrompt
+
+        return TerminalPrompt(past, offers, standing)
+    from segue.cli.chatting.line_prompt import LinePrompt
+
+    return LinePrompt(sys.stdin.fileno(), sys.stdout if sys.stdout.isatty() else None)
+
+
+def screen_here() -> Screen | Pipe:
+    """What shows the turns of this process."""
+    return Screen(sys.stdout) if sys.stdout.isatty() else Pipe(sys.stdout)
+
+
+def is_full_terminal() -> bool:
+    """Whether lines can be edited here."""
+    is_there = sys.stdin.isatty() and sys.stdout.isatty()
+    return is_there and os.environ.get("TERM", "dumb") not in ("dumb", "unknown", "")

@@ -1,0 +1,179 @@
+"""One chat in one terminal: what is typed goes to the conversation, and what comes of it to the screen."""
+
+from collections.abc import Awaitable
+from pathlib import Path
+
+from segue.agent.chat import Chat
+from segue.app.chatting import OpenChat
+from segue.cli.chatting.asking import Agreement, Prompt
+from segue.cli.chatting.beginning import Beginning
+from segue.cli.chatting.farewell import farewell
+from segue.cli.chatting.here import screen_here
+from segue.cli.chatting.piping import Pipe
+from segue.cli.chatting.recap_panel import recap_line, recap_panel
+from segue.cli.chatting.screen import Screen
+from segue.cli.chatting.standing import Standing
+from segue.config import Settings
+from segue.config.chat_settings import Approval, ResumeDisplay
+from segue.core.commands import Command, Unknown, parse
+from segue.core.errors import Invalid, SegueError
+from segue.core.events import Event, Failed, Note, ToolCall
+from segue.core.preferences import Verbosity
+from segue.core.recap import recap
+from segue.core.scope import OWNER_AT_CONSOLE
+from segue.sessions.commanding.acts import Again, Answer, Begin, Quit, Stop, Switch
+from segue.sessions.commanding.helping import unknown
+from segue.sessions.reading import transcript_of
+from segue.storage.store import SqlStore
+
+
+class Room:
+    """One chat in one terminal."""
+
+    def __init__(self, settings: Settings, store: SqlStore, cwd: Path, begin: Beginning, standing: Standing) -> None:
+        self._settings = settings
+        self._store = store
+        self._begin = begin
+        self._is_single = begin.question is not None
+        self._screen: Screen | Pipe = screen_here()
+        self._open = OpenChat(settings, store, cwd, self._agrees, self._tell)
+        self._chat: Chat = self._open.chat
+        self._prompt: Prompt | None = None
+        self._allowed: set[str] = set()
+        self._standing = standing
+        standing.model = lambda: self._chat.model
+        self._failure: str | None = None
+
+    async def enter(self) -> None:
+        await self._open.begin()
+        if self._begin.model:
+            await self._chat.command(Command("model", self._begin.model))
+        if self._begin.name is not None:
+            await self._arrived(await self._chat.resume(self._begin.name))
+        elif self._begin.is_latest:
+            answer = await self._chat.resume_latest()
+            if answer is None:
+                raise Invalid("There is no conversation to go on with yet; `segue` begins one.")
+            await self._arrived(answer)
+
+    async def answer_once(self, question: str) -> int:
+        if not question.strip():
+            raise Invalid("The question is empty.")
+        await self._turn(question)
+        return 1 if self._failure else 0
+
+    async def talk(self, prompt: Prompt, first: Awaitable[str | None] | None = None) -> int:
+        """Until the person leaves; what they said `first` may be being typed already."""
+        self._prompt = prompt
+        await self._refresh()
+        text = await (first or prompt.ask())
+        while text is not None:
+            if text.strip() and not await self._take(text):
+                break
+            await self._refresh()
+            text = await prompt.ask()
+        return 0
+
+    async def leave(self) -> None:
+        session = await self._chat.session()
+        await self._open.close()
+        if session is not None and isinstance(self._screen, Screen) and not self._is_single:
+            self._screen.say(farewell(session.id, session.title))
+
+    # What is typed
+
+    async def _take(self, text: str) -> bool:
+        """Do what was typed; whether the chat goes on."""
+        try:
+            match parse(text):
+                case Unknown() as misspelt:
+                    self._screen.say(unknown(misspelt))
+                case Command() as command:
+                    return await self._command(command)
+                case None:
+                    await self._turn(text)
+        except SegueError as error:
+            self._screen.show(Failed(str(error)))
+        return True
+
+    async def _command(self, command: Command) -> bool:
+        answer = await self._chat.command(command)
+        if answer.text and not isinstance(answer.act, Quit):
+            self._screen.say(answer.text)
+        match answer.act:
+            case Quit():
+                return False
+            case Switch(recap=True):
+                await self._arrived(answer, is_told=True)
+            case Begin(text=str(text)) | Again(content=text):
+                await self._turn(text)
+            case Stop():
+                self._screen.say("Nothing is being done.")
+        return True
+
+    async def _turn(self, content: object) -> None:
+        self._failure = None
+        before = self._chat.session_id
+        self._screen.begin()
+        try:
+            await self._listened_to(self._chat.say(content, self._show))
+        except SegueError as error:
+            self._show(Failed(str(error)))
+        if before is not None and self._chat.session_id != before:
+            await self._arrived(Answer("", None))
+
+    async def _arrived(self, answer: Answer, *, is_told: bool = False) -> None:
+        """In another conversation: what was said there last, and what is left to be said."""
+        if not self._is_single:
+            if answer.text and not is_told and not isinstance(answer.act, Switch):
+                self._screen.say(answer.text)
+            await self._recall()
+        self._screen.begin()
+        await self._listened_to(self._chat.take_up(self._show))
+
+    async def _listened_to(self, working: Awaitable[object]) -> None:
+        if self._prompt is None:
+            await working
+            return
+        async with self._prompt.listening(self._screen, self._chat.stop, self._chat.steer):
+            await working
+
+    async def _recall(self) -> None:
+        session = await self._chat.session()
+        if session is None:
+            return
+        parts = self._store.read(OWNER_AT_CONSOLE, transcript_of, session.id)
+        said = recap([message for part in parts for message in part.messages])
+        is_full = self._settings.display.resume_display is ResumeDisplay.FULL
+        shown = (recap_panel if is_full else recap_line)(said, session.id, session.title)
+        if isinstance(self._screen, Screen):
+            self._screen.put(shown)
+
+    # What is shown
+
+    def _show(self, event: Event) -> None:
+        if isinstance(event, Failed):
+            self._failure = event.sentence
+        self._screen.show(event)
+
+    def _tell(self, sentence: str) -> None:
+        self._screen.show(Note(sentence))
+
+    async def _refresh(self) -> None:
+        session = await self._chat.session()
+        name = (session.title or session.first_line) if session else "new conversation"
+        self._standing.name = name[:60]
+        if isinstance(self._screen, Screen):
+            self._screen.verbosity = self._chat.preferences.verbose or Verbosity.TOOLS
+
+    async def _agrees(self, call: ToolCall, risk: str) -> bool:
+        policy = Approval.ALLOW if self._begin.is_allowed else self._settings.agent.approvals
+        if policy is not Approval.ASK or call.name in self._allowed:
+            return policy is not Approval.DENY
+        if self._prompt is None:
+            self._tell(f"{call.name} was not allowed, because nobody could be asked; --yes allows it.")
+            return False
+        agreement = await self._prompt.agree(f"{call.name}: {risk}")
+        if agreement is Agreement.ALWAYS:
+            self._allowed.add(call.name)
+        return agreement is not Agreement.NO

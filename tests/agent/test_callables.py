@@ -1,0 +1,71 @@
+"""Any function can answer: plain or asynchronous, at once or in pieces, with events or words."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from segue.agent.callables import CallableAgent
+from segue.core.events import Chat, Event, Failed, Note, Text
+from segue.core.messages import draft, said
+from segue.ports.agent import Task
+
+
+def returns(conversation: list[Chat]) -> str:
+    return f"You said {conversation[-1]['content']}."
+
+
+def yields(conversation: list[Chat]) -> Iterator[str]:
+    yield "You said "
+    yield f"{conversation[-1]['content']}."
+
+
+async def awaits(conversation: list[Chat]) -> str:
+    await asyncio.sleep(0)
+    return returns(conversation)
+
+
+async def streams(conversation: list[Chat]) -> AsyncIterator[str]:
+    for piece in yields(conversation):
+        yield piece
+
+
+def takes_the_task(conversation: list[Chat], task: Task) -> str:
+    return f"{returns(conversation)[:-1]}." if task.session_id == "s" else ""
+
+
+class Stateful:
+    def __call__(self, conversation: list[Chat]) -> str:
+        return returns(conversation)
+
+
+def run(function: Callable[..., Any]) -> list[Event]:
+    async def events() -> list[Event]:
+        task = Task("s", "", [said(draft("user", "hello", 1.0), 1)])
+        return [event async for event in CallableAgent(function).run(task)]
+
+    return asyncio.run(events())
+
+
+@pytest.mark.parametrize("function", [returns, yields, awaits, streams, takes_the_task, Stateful()])
+def test_whatever_it_is_it_answers(function: Callable[..., Any]) -> None:
+    pieces = [event.text for event in run(function) if isinstance(event, Text)]
+    assert "".join(pieces) == "You said hello."
+
+
+def test_events_are_handed_on() -> None:
+    def answers(_: list[Chat]) -> Iterator[object]:
+        yield Note("one moment")
+        yield 42
+
+    assert run(answers) == [Note("one moment"), Text("42")]
+
+
+def test_what_it_raises_is_told() -> None:
+    def fails(_: list[Chat]) -> str:
+        raise ZeroDivisionError("by nothing")
+
+    (failed,) = run(fails)
+    assert isinstance(failed, Failed)
+    assert "ZeroDivisionError: by nothing" in failed.sentence

@@ -1,0 +1,378 @@
+"""Our loop and what becomes of it in the store: tools, approvals, steering, stand-ins, stopping, trouble."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from segue.agent.chat import Chat, Kit
+from segue.agent.door import Door
+from segue.agent.holding import Holder
+from segue.agent.loop import MOST_MODEL_CALLS, Loop
+from segue.core.commands import Command
+from segue.core.errors import InUse, ModelError, ModelUnavailable, StoreFull
+from segue.core.events import Done, Event, Failed, Note, Reply, Steered, Text, ToolCall, ToolFinished
+from segue.core.leases import Run
+from segue.core.preferences import Preferences
+from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.core.usage import Billing, Usage
+from segue.ports.agent import Agent
+from segue.ports.model import Model, Request
+from segue.ports.tool import ToolFailed, ToolSpec
+from segue.storage.store import SqlStore
+
+Answering = Callable[[Request], Reply | ModelError]
+
+
+class Scripted:
+    """A model that answers as a function says."""
+
+    provider = "test"
+
+    def __init__(self, answer: Answering, name: str = "scripted", pause: float = 0.0) -> None:
+        self.name = name
+        self.asked: list[Request] = []
+        self._answer = answer
+        self._pause = pause
+
+    async def stream(self, request: Request) -> AsyncGenerator[Text | Reply]:
+        self.asked.append(request)
+        answer = self._answer(request)
+        if isinstance(answer, ModelError):
+            raise answer
+        for word in answer.text.split():
+            yield Text(f"{word} ")
+            await asyncio.sleep(self._pause)
+        yield answer
+
+
+class Probe:
+    """A tool that does what a test wants."""
+
+    def __init__(self, run: Callable[[dict[str, Any]], Awaitable[str]], risk: str | None = None) -> None:
+        self.spec = ToolSpec("probe", "For tests.", {"type": "object"})
+        self._run = run
+        self._risk = risk
+
+    def is_idempotent(self, _arguments: dict[str, Any]) -> bool:
+        return False
+
+    def risk(self, _arguments: dict[str, Any]) -> str | None:
+        return self._risk
+
+    async def run(self, arguments: dict[str, Any], _session_id: str) -> str:
+        return await self._run(arguments)
+
+
+async def fine(_arguments: dict[str, Any]) -> str:
+    return "fine"
+
+
+def wants(arguments: str = "{}", name: str = "probe") -> Answering:
+    """Asks for a tool once, and is content with whatever comes of it."""
+
+    def answer(request: Request) -> Reply:
+        if request.conversation[-1]["role"] == "tool":
+            return Reply("All done.")
+        return Reply("Let me see.", (ToolCall("c1", name, arguments),), finish_reason="tool_calls")
+
+    return answer
+
+
+class Place:
+    """A chat on a store, as one process has it."""
+
+    def __init__(self, store: SqlStore, agent: Agent, name: str = "run", *, agrees: bool = True) -> None:
+        self.store = store
+        self.events: list[Event] = []
+        self.door = Door(store, OWNER)
+        run = Run(name, "segue chat", "here", "boot", 7, "1", 1.0, 1.0)
+        self.holder = Holder(self.door, run, lambda _: False)
+
+        async def agent_for(_: Preferences) -> Agent:
+            return agent
+
+        async def answer(_call: ToolCall, _risk: str) -> bool:
+            return agrees
+
+        ids = (f"{name}-{number}" for number in range(99))
+        self.chat = Chat(
+            Kit(
+                door=self.door,
+                holder=self.holder,
+                agent_for=agent_for,
+                model_named=lambda _: "scripted",
+                resolve_model=str,
+                new_session_id=lambda: next(ids),
+                prompt=lambda began: f"Begun {began:%Y}",
+                parts=list,
+                agrees=answer,
+                zone=UTC,
+            )
+        )
+
+    async def say(self, text: str) -> list[Event]:
+        self.events.clear()
+        await self.chat.say(text, self.events.append)
+        return list(self.events)
+
+    def rows(self) -> list[tuple[str, str | None]]:
+        assert self.chat.session_id is not None
+        found = self.store.read(OWNER, lambda tx: tx.messages.of(str(self.chat.session_id)))
+        return [(message.role, message.content) for message in found]
+
+
+def run(place: Place, work: Callable[[], Awaitable[None]]) -> None:
+    async def all_of_it() -> None:
+        await place.holder.begin()
+        try:
+            await work()
+        finally:
+            await place.chat.close()
+            place.door.close()
+
+    asyncio.run(asyncio.wait_for(all_of_it(), 60))
+
+
+def one_turn(store: SqlStore, agent: Agent, text: str = "hello", *, agrees: bool = True) -> tuple[Place, list[Event]]:
+    place = Place(store, agent, agrees=agrees)
+    seen: list[Event] = []
+
+    async def work() -> None:
+        seen.extend(await place.say(text))
+
+    run(place, work)
+    return place, seen
+
+
+def results(events: list[Event]) -> list[tuple[str, bool]]:
+    return [(event.output, event.is_error) for event in events if isinstance(event, ToolFinished)]
+
+
+def test_a_tool_is_run_and_its_result_is_told(store: SqlStore) -> None:
+    place, events = one_turn(store, Loop([Scripted(wants())], [Probe(fine)]))
+    assert results(events) == [("fine", False)]
+    assert place.rows() == [
+        ("user", "hello"),
+        ("assistant", "Let me see."),
+        ("tool", "fine"),
+        ("assistant", "All done."),
+    ]
+    assert events[-1] == Done()
+
+
+async def fails(_: dict[str, Any]) -> str:
+    raise ToolFailed("There is no such thing.")
+
+
+async def breaks(_: dict[str, Any]) -> str:
+    raise ZeroDivisionError("by nothing")
+
+
+@pytest.mark.parametrize(
+    ("answer", "tool", "agrees", "told"),
+    [
+        (wants(name="unknown"), Probe(fine), True, "There is no tool 'unknown'; there are probe."),
+        (wants('{"a": '), Probe(fine), True, "not a JSON object"),
+        (wants("[1]"), Probe(fine), True, "not a JSON object"),
+        (wants(), Probe(fine, risk="it may hurt"), False, "did not allow this"),
+        (wants(), Probe(fails), True, "There is no such thing."),
+        (wants(), Probe(breaks), True, "ZeroDivisionError: by nothing"),
+    ],
+)
+def test_what_cannot_be_done_is_told_to_the_model(
+    store: SqlStore, answer: Answering, tool: Probe, agrees: bool, told: str
+) -> None:
+    place, events = one_turn(store, Loop([Scripted(answer)], [tool]), agrees=agrees)
+    ((output, is_error),) = results(events)
+    assert told in output
+    assert is_error
+    assert place.rows()[-1] == ("assistant", "All done.")
+
+
+def test_a_result_that_floods_is_cut_in_the_middle(store: SqlStore) -> None:
+    async def floods(_: dict[str, Any]) -> str:
+        return "begin" + "x" * 5_000_000 + "end"
+
+    place, events = one_turn(store, Loop([Scripted(wants())], [Probe(floods)]))
+    ((output, _),) = results(events)
+    assert len(output) < 101_000
+    assert output.startswith("begin")
+    assert output.endswith("end")
+    assert place.rows()[-1] == ("assistant", "All done.")
+
+
+def test_another_model_stands_in_and_people_are_told(store: SqlStore) -> None:
+    away = Scripted(lambda _: ModelUnavailable("The first is away."), "first")
+    there: Model = Scripted(lambda _: Reply("Here I am."), "second")
+    place, events = one_turn(store, Loop([away, there], []))
+    assert Note("The first is away. Going on with second.") in events
+    assert place.rows()[-1] == ("assistant", "Here I am.")
+
+
+def test_when_nobody_answers_it_is_one_sentence_and_the_conversation_stands(store: SqlStore) -> None:
+    place, events = one_turn(store, Loop([Scripted(lambda _: ModelUnavailable("Nobody is there."))], []))
+    assert Failed("Nobody is there.") in events
+    assert place.rows() == [("user", "hello")]
+
+
+def test_a_model_that_goes_round_in_circles_comes_to_an_end(store: SqlStore) -> None:
+    numbers = iter(range(1000))
+    model = Scripted(lambda _: Reply("", (ToolCall(f"c{next(numbers)}", "probe"),)))
+    _, events = one_turn(store, Loop([model], [Probe(fine)]))
+    assert len(model.asked) == MOST_MODEL_CALLS
+    assert any(isinstance(event, Failed) for event in events)
+
+
+def test_what_is_said_meanwhile_is_heard_at_the_next_step(store: SqlStore) -> None:
+    place: Place
+
+    async def speaks(_: dict[str, Any]) -> str:
+        place.chat.steer("use the other one")
+        return "fine"
+
+    model = Scripted(wants())
+    place = Place(store, Loop([model], [Probe(speaks)]))
+
+    async def work() -> None:
+        events = await place.say("hello")
+        assert Steered("use the other one") in events
+
+    model._answer = _until_steered
+    run(place, work)
+    assert [role for role, _ in place.rows()] == ["user", "assistant", "tool", "user", "assistant"]
+    assert model.asked[-1].conversation[-1] == {"role": "user", "content": "use the other one"}
+
+
+def _until_steered(request: Request) -> Reply:
+    if len(request.conversation) == 1:
+        return Reply("Let me see.", (ToolCall("c1", "probe"),))
+    return Reply("All done.")
+
+
+def test_stopping_keeps_what_was_said_and_ends_what_runs(store: SqlStore) -> None:
+    was_cancelled: list[bool] = []
+
+    async def hangs(_: dict[str, Any]) -> str:
+        if was_cancelled:
+            return "fine"
+        try:
+            await asyncio.sleep(1000)
+        except asyncio.CancelledError:
+            was_cancelled.append(True)
+            raise
+        return "never"
+
+    place = Place(store, Loop([Scripted(wants())], [Probe(hangs)]))
+
+    async def work() -> None:
+        turn = asyncio.create_task(place.say("hello"))
+        while not any(type(event).__name__ == "ToolStarted" for event in place.events):
+            await asyncio.sleep(0.01)
+        place.chat.stop()
+        events = await turn
+        assert events[-1] == Done(was_stopped=True)
+        await place.chat.say("and now?", place.events.append)
+
+    run(place, work)
+    assert was_cancelled[0]
+    roles = [role for role, _ in place.rows()]
+    assert roles[:4] == ["user", "assistant", "tool", "user"]
+
+
+def test_half_an_answer_is_kept(store: SqlStore) -> None:
+    place = Place(store, Loop([Scripted(lambda _: Reply("one two three four five six"), pause=0.05)], []))
+
+    async def work() -> None:
+        turn = asyncio.create_task(place.say("hello"))
+        while Text("two ") not in place.events:
+            await asyncio.sleep(0.005)
+        place.chat.stop()
+        await turn
+
+    run(place, work)
+    role, said = place.rows()[-1]
+    assert role == "assistant"
+    assert (said or "").startswith("one two")
+    assert "six" not in (said or "")
+
+
+@pytest.fixture
+def full(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
+    """While the list holds something, every change meets a full disk."""
+    switch: list[bool] = []
+    write = SqlStore.write
+
+    def refused(self: SqlStore, *arguments: Any, **named: Any) -> Any:
+        if switch:
+            raise StoreFull("The disk is full: nothing was written.")
+        return write(self, *arguments, **named)
+
+    monkeypatch.setattr(SqlStore, "write", refused)
+    yield switch
+    switch.clear()
+
+
+def test_a_full_disk_in_the_middle_is_told_and_the_chat_goes_on_when_there_is_room(
+    store: SqlStore, full: list[bool]
+) -> None:
+    first = iter([True])
+
+    async def fills(_: dict[str, Any]) -> str:
+        full.extend(first)
+        return "fine"
+
+    place = Place(store, Loop([Scripted(wants())], [Probe(fills)]))
+
+    async def work() -> None:
+        with pytest.raises(StoreFull):
+            await place.say("hello")
+        full.clear()
+        events = await place.say("again")
+        assert events[-1] == Done()
+
+    run(place, work)
+    assert [role for role, _ in place.rows()] == ["user", "assistant", "user", "assistant", "tool", "assistant"]
+
+
+def test_what_a_session_holds_is_what_the_model_is_told(store: SqlStore) -> None:
+    usage = Usage(10, 5, 2, 1, 3, 1, 0.5)
+    model = Scripted(lambda _: Reply("Yes.", usage=usage, billing=Billing(model="scripted"), context_window=1000))
+    place = Place(store, Loop([model], []))
+
+    async def work() -> None:
+        await place.say("one")
+        await place.say("two")
+
+    run(place, work)
+    first, second = model.asked
+    assert list(second.conversation[:1]) == list(first.conversation)
+    assert first.system == second.system == f"Begun {datetime.now(UTC):%Y}"
+    session = store.read(OWNER, lambda tx: tx.sessions.find(str(place.chat.session_id)))
+    assert session is not None
+    assert (session.input_tokens, session.api_call_count, session.estimated_cost_usd) == (20, 2, 1.0)
+    assert (session.context_tokens, session.context_window) == (15, 1000)
+    assert (session.ended_at is not None, session.end_reason) == (True, "user_exit")
+
+
+def test_two_places_cannot_have_one_session(store: SqlStore) -> None:
+    here = Place(store, Loop([Scripted(lambda _: Reply("Yes."))], []), "here")
+    there = Place(store, Loop([Scripted(lambda _: Reply("Yes."))], []), "there")
+
+    async def work() -> None:
+        await here.say("hello")
+        await there.holder.begin()
+        with pytest.raises(InUse, match=r"segue chat, process 7 on here"):
+            await there.chat.resume(str(here.chat.session_id))
+        await here.chat.command(Command("new"))
+        await there.chat.resume("here-0")
+        await there.say("and from here")
+        await there.chat.close()
+        there.door.close()
+
+    with suppress(asyncio.CancelledError):
+        run(here, work)
+    assert [role for role, _ in there.rows()] == ["user", "assistant"] * 2

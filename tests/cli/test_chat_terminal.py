@@ -1,0 +1,243 @@
+"""The chat in a real terminal, with a model that answers by script over each wire format."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from homes import Beside
+from model_server import ModelServer
+from terminal import Terminal
+
+from segue import SessionDB
+
+pytestmark = [pytest.mark.on_file, pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")]
+
+SEGUE = shlex.join([sys.executable, "-m", "segue"])
+LONG = "".join(f"This is sentence number {number} of a long story. " for number in range(400))
+USAGE = {
+    "prompt_tokens": 1200,
+    "completion_tokens": 30,
+    "prompt_tokens_details": {"cached_tokens": 1000},
+    "completion_tokens_details": {"reasoning_tokens": 7},
+    "input_tokens": 200,
+    "output_tokens": 30,
+    "cache_read_input_tokens": 1000,
+    "cache_creation_input_tokens": 50,
+}
+FIXTURES: list[dict[str, Any]] = [
+    {
+        "match": {"userMessage": "which files", "hasToolResult": False},
+        "response": {
+            "content": "I look.",
+            "reasoning": "A command will tell.",
+            "reasoningSignature": "c2lnbmVk",
+            "toolCalls": [{"id": "call_1", "name": "terminal", "arguments": {"command": "ls; touch seen"}}],
+            "usage": USAGE,
+        },
+    },
+    {
+        "match": {"userMessage": "which files", "hasToolResult": True},
+        "response": {"content": "There is **one** file: `notes.txt`.", "usage": USAGE},
+    },
+    {"match": {"userMessage": "tell me a long story"}, "response": {"content": LONG}, "latency": 40, "chunkSize": 20},
+    {
+        "match": {"userMessage": "fail"},
+        "response": {"error": {"message": "no such model", "type": "not_found_error"}, "status": 404},
+    },
+    {"match": {"userMessage": "hello"}, "response": {"content": "Hello, friend.", "usage": USAGE}},
+    {"match": {"userMessage": "and now"}, "response": {"content": "Now it is noon.", "usage": USAGE}},
+]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServer]:
+    running = ModelServer(tmp_path_factory.mktemp("server"), FIXTURES)
+    yield running
+    running.close()
+
+
+@pytest.fixture(params=["openai", "anthropic"])
+def variables(request: pytest.FixtureRequest, server: ModelServer, home: Path) -> dict[str, str]:
+    """An environment in which one provider is there."""
+    wire = str(request.param)
+    base = f"{server.url}/v1" if wire == "openai" else server.url
+    return {
+        "SEGUE_HOME": str(home),
+        f"{wire.upper()}_API_KEY": "sk-nothing-to-hide",
+        f"{wire.upper()}_BASE_URL": base,
+        "SEGUE_TEST_WIRE": wire,
+    }
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "notes.txt").write_text("remember the milk\n")
+    return folder
+
+
+@pytest.fixture
+def terminal(place: Path, variables: dict[str, str]) -> Iterator[Terminal]:
+    hidden = [f"{name}=" for name in os.environ if name.endswith(("_API_KEY", "_BASE_URL")) and name not in variables]
+    opened = Terminal(place, *hidden, *(f"{name}={value}" for name, value in variables.items()), width=100, height=48)
+    yield opened
+    opened.close()
+
+
+def begin(terminal: Terminal, *arguments: str) -> None:
+    terminal.send(f"clear; {SEGUE} {shlex.join(arguments)}")
+    terminal.wait(lambda screen: any(line.rstrip() == "●" for line in screen.splitlines()))
+
+
+def leave(terminal: Terminal) -> str:
+    """The id in the line that says how to come back."""
+    say(terminal, "/quit")
+    screen = terminal.until("Resume with: segue -r", "ready>")
+    found = re.findall(r"segue -r (\S+)", screen)
+    return str(found[-1])
+
+
+def roles(home: Path, session_id: str) -> list[str]:
+    with SessionDB(home / "state.db") as db:
+        return [message["role"] for message in db.get_messages(session_id)]
+
+
+def test_talking_leaving_and_coming_back(terminal: Terminal, home: Path, place: Path, server: ModelServer) -> None:
+    before = len(server.journal())
+    begin(terminal)
+    say(terminal, "/title My first talk")
+    terminal.until("My first talk")
+    say(terminal, "hello")
+    terminal.until("Hello, friend.")
+    say(terminal, "which files are here?")
+    terminal.until("ls; touch seen", "[y]es")
+    time.sleep(0.8)  # a key that was meant for something else must not agree to anything
+    terminal.press("y")
+    terminal.until("There is one file: notes.txt.")
+    assert (place / "seen").exists()
+    session = leave(terminal)
+    assert roles(home, session) == ["user", "assistant", "user", "assistant", "tool", "assistant"]
+
+    for arguments in (["-r", session], ["-r", "My first talk"], ["-c"], ["-c", "My first talk"]):
+        begin(terminal, *arguments)
+        screen = terminal.until("My first talk", "● hello", "◆ Hello, friend.", "[1 tool call: terminal]")
+        assert "notes.txt" in screen
+        assert leave(terminal) == session
+
+    begin(terminal, "-c")
+    say(terminal, "/undo")
+    terminal.until("undone")
+    say(terminal, "and now")
+    terminal.until("Now it is noon.")
+    say(terminal, "/retry")
+    terminal.wait(lambda screen: screen.count("Now it is noon.") >= 2)
+    say(terminal, "/branch Another way")
+    terminal.until("You are in a branch now")
+    branch = leave(terminal)
+    assert branch != session
+    assert roles(home, branch) == ["user", "assistant", "user", "assistant"]
+    check_columns(home)
+    check_prefixes([entry["body"] for entry in server.journal()[before:]])
+
+
+def check_columns(home: Path) -> None:
+    """Every column that others document is filled in somewhere, but for what docs/why.md explains."""
+    explained = {
+        "sessions": {"user_id", "actual_cost_usd", "parent_session_id"},
+        "messages": {"codex_reasoning_items", "codex_message_items"},
+    }
+    documented = {
+        "sessions": """id source user_id model model_config system_prompt parent_session_id started_at ended_at
+            end_reason message_count tool_call_count input_tokens output_tokens cache_read_tokens cache_write_tokens
+            reasoning_tokens billing_provider billing_base_url billing_mode estimated_cost_usd actual_cost_usd
+            cost_status cost_source pricing_version title api_call_count""",
+        "messages": """id session_id role content tool_call_id tool_calls tool_name timestamp token_count finish_reason
+            reasoning reasoning_content reasoning_details codex_reasoning_items codex_message_items""",
+    }
+    with Beside(home) as beside:
+        for table, names in documented.items():
+            filled = {name for name in names.split() if beside.ask(f"SELECT 1 FROM {table} WHERE {name} IS NOT NULL")}
+            missing = set(names.split()) - filled - explained[table]
+            assert missing - {"estimated_cost_usd", "cost_source", "pricing_version", "model_config"} == set()
+
+
+def check_prefixes(told: list[dict[str, Any]]) -> None:
+    """What the model was told before is told again, byte for byte, after an undo and after the program began anew."""
+    assert len(told) == 5, [request["messages"][-1] for request in told]
+    hello, files, result, noon, again = told
+    for after in (files, result, noon, again):
+        assert begins_with(after, hello)
+    assert begins_with(result, files)
+    assert json.dumps(noon) == json.dumps(again)
+
+
+def begins_with(after: dict[str, Any], before: dict[str, Any]) -> bool:
+    first = before["messages"]
+    rest = {name: value for name, value in before.items() if name != "messages"}
+    same = {name: value for name, value in after.items() if name != "messages"}
+    return json.dumps([after["messages"][: len(first)], same]) == json.dumps([first, rest])
+
+
+def say(terminal: Terminal, text: str) -> None:
+    """Type when it is one's turn."""
+    terminal.wait(lambda screen: any(line.rstrip() == "●" for line in screen.splitlines()))
+    terminal.send(text)
+
+
+def test_stopping_failing_and_asking_once(terminal: Terminal, home: Path, variables: dict[str, str]) -> None:
+    begin(terminal)
+    say(terminal, "tell me a long story")
+    terminal.until("sentence number 3 ")
+    terminal.press("C-c")
+    terminal.until("Stopped.")
+    say(terminal, "fail please")
+    terminal.until("/model")
+    session = leave(terminal)
+    with SessionDB(home / "state.db") as db:
+        said = db.get_messages(session)
+    assert [message["role"] for message in said] == ["user", "assistant", "user"]
+    assert said[1]["finish_reason"] == "stopped"
+    assert said[1]["content"].startswith("This is sentence number 0")
+    asked = subprocess.run(
+        [sys.executable, "-m", "segue", "-q", "hello"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+        env={name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")} | variables,
+    )
+    assert (asked.returncode, asked.stdout, asked.stderr) == (0, "Hello, friend.\n", "")
+
+
+def test_whoever_comes_second_is_told_who_is_there(terminal: Terminal, home: Path, variables: dict[str, str]) -> None:
+    begin(terminal)
+    say(terminal, "hello")
+    terminal.until("Hello, friend.")
+    with Beside(home) as beside:
+        ((session,),) = beside.ask("SELECT id FROM sessions")
+        ((process,),) = beside.ask("SELECT pid FROM runs WHERE ended_at IS NULL")
+    second = subprocess.run(
+        [sys.executable, "-m", "segue", "-r", session, "-q", "and now"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+        env={name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")} | variables,
+    )
+    assert second.returncode == 1
+    assert f"process {process}" in second.stderr
+    assert "segue chat" in second.stderr
+    say(terminal, "and now")
+    terminal.until("Now it is noon.")
+    leave(terminal)
+    assert roles(home, session) == ["user", "assistant", "user", "assistant"]

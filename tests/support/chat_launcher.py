@@ -1,0 +1,83 @@
+"""`segue` with something changed that only a test changes:
+
+    python chat_launcher.py '{"kill": ["after_tool_begins", 2], "trace": FILE, "scripted": true}' ARGUMENT…
+
+kill: ends the process at the nth time that a point is reached. trace: writes down every point that is reached.
+scripted: a model in this process that wants two tools, then says that it is done. blind: whatever has no result is run
+again, which is the control of the tests that kill.
+"""
+
+import json
+import os
+import signal
+import sys
+from collections import Counter
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from segue.core.events import Reply, Text, ToolCall
+from segue.core.turns import Fate
+from segue.ports import failpoints
+from segue.ports.failpoints import Point
+from segue.ports.model import Request
+
+CALLS = (
+    ToolCall("call_look", "read_file", '{"path": "notes.txt"}'),
+    ToolCall("call_act", "terminal", '{"command": "echo ran >> marker; echo acted"}'),
+)
+
+
+class Scripted:
+    """Wants both tools at once; with their results it is done."""
+
+    name, provider = "scripted", "test"
+
+    def __init__(self, *_: object) -> None: ...
+
+    async def stream(self, request: Request) -> AsyncGenerator[Text | Reply]:
+        if request.conversation[-1]["role"] == "tool":
+            yield Text("All ")
+            yield Text("done.")
+            yield Reply("All done.", provider=self.provider)
+        else:
+            yield Text("At once.")
+            yield Reply("At once.", CALLS, provider=self.provider, finish_reason="tool_calls")
+
+    async def aclose(self) -> None: ...
+
+
+def main() -> None:
+    wanted: Mapping[str, Any] = json.loads(sys.argv[1])
+    counts: Counter[str] = Counter()
+
+    def act(point: Point) -> None:
+        counts[point] += 1
+        if "trace" in wanted:
+            with Path(wanted["trace"]).open("a") as file:
+                file.write(f"{point}\n")
+        if wanted.get("kill") == [point, counts[point]]:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    failpoints.arm(act)
+    if wanted.get("scripted"):
+        from segue.app import crew
+
+        setattr(crew, "ProviderModel", Scripted)  # noqa: B010 - as a test does it
+        setattr(crew, "warm_up", len)  # noqa: B010
+    if wanted.get("blind"):
+        from segue.sessions import turning
+
+        setattr(turning, "salvage", _run_all)  # noqa: B010
+    sys.argv = ["segue", *sys.argv[2:]]
+    from segue.cli import main as segue
+
+    segue()
+
+
+def _run_all(calls: Sequence[ToolCall], answered: set[str], _steps: object) -> Mapping[str, Fate]:
+    return {call.id: Fate.RUN for call in calls if call.id not in answered}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""What has begun in a thread comes to its end before anybody goes on."""
+
+import asyncio
+import threading
+
+import pytest
+
+from segue.tools.threads import in_thread
+
+
+def test_whoever_is_cancelled_waits_for_the_work_that_has_begun() -> None:
+    done: list[str] = []
+    has_begun, may_end = threading.Event(), threading.Event()
+
+    def work() -> None:
+        has_begun.set()
+        may_end.wait(5)
+        done.append("done")
+        raise ValueError("which nobody waits for any more")
+
+    async def cancelled() -> None:
+        running = asyncio.create_task(in_thread(work))
+        await asyncio.to_thread(has_begun.wait, 5)
+        running.cancel()
+        await asyncio.sleep(0.05)
+        assert not running.done()
+        may_end.set()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert done == ["done"]
+
+    asyncio.run(cancelled())
+
+
+def test_what_goes_wrong_in_a_thread_goes_wrong_here() -> None:
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(in_thread(lambda: 1 // 0))
