@@ -20,7 +20,7 @@ from segue.ports.agent import Agent
 from segue.ports.store import Filter, Transaction
 from segue.sessions import titling
 from segue.sessions.commanding import act
-from segue.sessions.commanding.acts import Again, Answer, Begin, Offer, Prefer, Situation, Switch, Title
+from segue.sessions.commanding.acts import Answer, Begin, Offer, Prefer, Situation, Switch, Title
 from segue.sessions.finding import get_session
 from segue.sessions.listing import list_sessions
 from segue.sessions.starting import create_session, end_session
@@ -209,8 +209,6 @@ class Chat:
                 self._title = title
             case Offer(session_ids):
                 self._offered = session_ids
-            case Again():
-                pass
 
     async def _name(self, emit: Emit) -> None:
         """Give the session the title that somebody chose before it began."""

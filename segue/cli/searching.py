@@ -19,10 +19,10 @@ from segue.core.moments import ago
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.snippets import stretches
 from segue.core.text import one_line
-from segue.facade.searching import as_row, beginning_of, by_conversation, consult, message_after, message_before
+from segue.facade.searching import as_row, beginning_of, consult, message_after, message_before
 from segue.ports.store import Narrowing, Transaction
 from segue.sessions import finding
-from segue.sessions.searching import Answer, Hit, Sort, Wish
+from segue.sessions.searching import Answer, Hit, Sort, Wish, by_conversation
 
 _SPEAKERS = {"user": ("●", "yellow"), "assistant": ("◆", "green"), "tool": ("⚙", "cyan")}
 _INDENT = "  "

@@ -13,8 +13,6 @@ class Place(NamedTuple):
     began: datetime
     source: str
     cwd: str | None
-    files: Sequence[tuple[str, str]] = ()
-    """Instructions that lie in the working directory: name and text."""
 
 
 _RULES = """\
@@ -27,9 +25,7 @@ you did something that you did not do; when the outcome of a tool is unknown, fi
 
 def system_prompt(place: Place, tools: Sequence[str]) -> str:
     """The same bytes for the same place and tools."""
-    parts = [_rules(tools), _where(place)]
-    parts += [f"# {one_line(name)}\n\n{text.strip()}" for name, text in place.files]
-    return "\n\n".join(parts)
+    return f"{_rules(tools)}\n\n{_where(place)}"
 
 
 def _rules(tools: Sequence[str]) -> str:

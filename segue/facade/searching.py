@@ -13,7 +13,6 @@ from segue.core.query import parse
 from segue.core.scope import Scope
 from segue.core.text import cut
 from segue.ports.store import Store, Transaction
-from segue.sessions.finding import find_tip
 from segue.sessions.searching import Answer, Hit, Wish, search
 
 TIME = 0.25
@@ -72,18 +71,6 @@ def as_row(tx: Transaction, hit: Hit) -> dict[str, Any]:
         if message is not None
     ]
     return row | {"snippet": hit.snippet, "score": hit.score, "context": context}
-
-
-def by_conversation(tx: Transaction, hits: Iterable[Hit]) -> dict[str, list[Hit]]:
-    """Hits by the newest part of their conversation, in the order of the best of each."""
-    tips: dict[str, str] = {}
-    found: dict[str, list[Hit]] = {}
-    for hit in hits:
-        part = hit.found.session_id
-        if part not in tips:
-            tips[part] = find_tip(tx, part)
-        found.setdefault(tips[part], []).append(hit)
-    return found
 
 
 def neighbours(tx: Transaction, found: Found) -> tuple[Message | None, Message | None]:

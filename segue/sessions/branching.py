@@ -12,7 +12,8 @@ from segue.core.sessions import Session, TitleSource, kind_of
 from segue.core.titles import clean_title
 from segue.core.transcript import read_through
 from segue.ports.store import Transaction
-from segue.sessions.finding import find_ancestors, get_session
+from segue.sessions.finding import get_session
+from segue.sessions.reading import kept_stretches
 from segue.sessions.starting import insert_session
 from segue.sessions.titling import free_title, set_title
 
@@ -79,13 +80,8 @@ def _told(tx: Transaction, session: Session) -> list[Message]:
 
 
 def _kept(tx: Transaction, session: Session) -> Iterator[Message]:
-    names = [ancestor.id for ancestor in find_ancestors(tx, session)]
-    if session.kept_session_id not in names or session.kept_seq is None:
-        return
-    first, *rest = names[names.index(session.kept_session_id) :]
-    yield from tx.messages.of(first, after=session.kept_seq - 1)
-    for name in rest:
-        yield from tx.messages.of(name, after=SUMMARY_SEQ)
+    for name, after in kept_stretches(tx, session):
+        yield from tx.messages.of(name, after=after)
 
 
 def _numbered(messages: Iterable[Message]) -> Iterator[tuple[int, Message]]:

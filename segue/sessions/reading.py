@@ -53,14 +53,15 @@ def _kept(tx: Transaction, session: Session) -> list[Said]:
 
     They stand and fall with the summary: without it nothing was compressed.
     """
+    return [message for name, after in kept_stretches(tx, session) for message in tx.messages.said(name, after)]
+
+
+def kept_stretches(tx: Transaction, session: Session) -> list[tuple[str, int]]:
+    """Where those messages are: in which sessions, and behind which place in each."""
     if session.kept_session_id is None or session.kept_seq is None:
         return []
-    ancestors = find_ancestors(tx, session)
-    names = [ancestor.id for ancestor in ancestors]
+    names = [ancestor.id for ancestor in find_ancestors(tx, session)]
     if session.kept_session_id not in names:
         return []
     first, *rest = names[names.index(session.kept_session_id) :]
-    kept = tx.messages.said(first, after=session.kept_seq - 1)
-    for name in rest:
-        kept += tx.messages.said(name, after=0)
-    return kept
+    return [(first, session.kept_seq - 1), *((name, SUMMARY_SEQ) for name in rest)]

@@ -9,8 +9,8 @@ from segue.core.query import Query, Term, terms_of
 from segue.core.recollection import MOST_CHARACTERS, retold, told
 from segue.core.sessions import Kind, Session
 from segue.ports.store import Narrowing, Transaction
-from segue.sessions.finding import find_conversation, find_parts, find_tip
-from segue.sessions.searching import INCOMPLETE, REBUILDING, Answer, Hit, Wish, search
+from segue.sessions.finding import find_conversation, find_parts
+from segue.sessions.searching import INCOMPLETE, REBUILDING, Answer, Hit, Wish, by_conversation, search
 
 _LOOKED_AT = 60
 _ROUNDS = 8
@@ -95,7 +95,7 @@ def _gathered(
     """Conversations in which something is found. Many hits in one do not hide the next: it is asked for anew."""
     answer = ask(narrowing)
     notes = answer.notes
-    found = _grouped(tx, answer.hits)
+    found = by_conversation(tx, answer.hits)
     rounds = 1
     while len(answer.hits) == _LOOKED_AT and len(found) < limit:
         if rounds == _ROUNDS or time_left() <= 0:
@@ -105,17 +105,9 @@ def _gathered(
         if not {*answer.notes} <= {*notes, INCOMPLETE, REBUILDING}:
             break  # nobody else said it, and the search went on to something else
         notes = [*notes, *answer.notes]
-        for tip, hits in _grouped(tx, answer.hits).items():
+        for tip, hits in by_conversation(tx, answer.hits).items():
             found.setdefault(tip, []).extend(hits)
     return found, _once(notes)
-
-
-def _grouped(tx: Transaction, hits: list[Hit]) -> _Conversations:
-    tips = {session_id: find_tip(tx, session_id) for session_id in {hit.found.session_id for hit in hits}}
-    grouped: _Conversations = {}
-    for hit in hits:
-        grouped.setdefault(tips[hit.found.session_id], []).append(hit)
-    return grouped
 
 
 def _without(narrowing: Narrowing, session_ids: Iterable[str]) -> Narrowing:

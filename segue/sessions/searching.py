@@ -1,6 +1,6 @@
 """Messages found by what they say. Strictly first; then, when nothing fits, by parts of words, and by some of them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime, tzinfo
 from enum import StrEnum
 from functools import cached_property
@@ -15,6 +15,7 @@ from segue.core.sessions import Kind
 from segue.core.snippets import snippet
 from segue.core.tokens import fold, is_dense, tokens_of
 from segue.ports.store import FEW_SESSIONS, IndexState, Narrowing, Stretch, Transaction
+from segue.sessions.finding import find_tip
 
 RANKED = 200
 """As many of the newest matches are compared with each other; older ones of a very common word are not."""
@@ -274,6 +275,18 @@ def search(
 ) -> Answer:
     """What was said that a query asks for. `time_left` tells for how many seconds more it may look."""
     return Search(tx, query, wish, now, zone, time_left).answer()
+
+
+def by_conversation(tx: Transaction, hits: Iterable[Hit]) -> dict[str, list[Hit]]:
+    """Hits by the newest part of their conversation, in the order of the best of each."""
+    tips: dict[str, str] = {}
+    found: dict[str, list[Hit]] = {}
+    for hit in hits:
+        part = hit.found.session_id
+        if part not in tips:
+            tips[part] = find_tip(tx, part)
+        found.setdefault(tips[part], []).append(hit)
+    return found
 
 
 def _stretches(state: IndexState, newest_first: bool, is_damaged: bool) -> list[Stretch]:

@@ -19,8 +19,6 @@ from homes import NewHome, database_of
 from segue import SessionDB
 from segue.core.text import storable
 
-pytestmark = pytest.mark.on_file  # what is printed does not depend on where it was kept
-
 NASTY = (
     *("\x1b[31mred", "\x1b[2J\x1b[H", "\x1b]0;owned\x07", "\x1b]8;;http://evil\x1b\\link", "\x1b]52;c;b3du\x07"),
     *("\x1bPq\x1b\\", "\x1b_Gi=1\x1b\\", "\x1b(0", "\x1bc", "\x1b[?25l", "\x1b]never ends", "\x1b"),

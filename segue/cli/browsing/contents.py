@@ -7,9 +7,9 @@ from segue.config import zone_here
 from segue.core.matching import Page, matches, text_of
 from segue.core.query import Prefix, Query, Word, parse
 from segue.core.scope import OWNER_AT_CONSOLE
-from segue.facade.searching import Ask, by_conversation, consult
+from segue.facade.searching import Ask, consult
 from segue.ports.store import Narrowing, Store, Transaction
-from segue.sessions.searching import CUT, INCOMPLETE, REBUILDING, Hit, Wish
+from segue.sessions.searching import CUT, INCOMPLETE, REBUILDING, Hit, Wish, by_conversation
 
 Passages = dict[str, list[Hit]]
 """Where it was said, by session: the newest part of each conversation and the part itself; the best first."""

@@ -12,8 +12,8 @@ from segue.core.text import count, one_line
 from segue.ports.store import Transaction
 from segue.sessions.commanding.acts import Answer, Offer, Situation, session_of
 from segue.sessions.commanding.wording import how_many, inset, name_of
-from segue.sessions.finding import find_ancestors, find_tip, get_session
-from segue.sessions.searching import Hit, Wish, search
+from segue.sessions.finding import find_ancestors, get_session
+from segue.sessions.searching import Hit, Wish, by_conversation, search
 
 _EXCHANGES = 10
 _HITS = 30
@@ -39,7 +39,7 @@ def find(tx: Transaction, argument: str, situation: Situation) -> Answer:
     if not argument.strip():
         raise Invalid("Say what to look for, such as /search hotel lisbon.")
     found = search(tx, parse(argument), Wish(_HITS), situation.now, situation.zone, situation.time_left)
-    grouped = _by_conversation(tx, found.hits)
+    grouped = by_conversation(tx, found.hits)
     shown = list(grouped)[:_CONVERSATIONS]
     lines = [line for number, tip in enumerate(shown, 1) for line in _told(tx, number, tip, grouped[tip], situation)]
     if not shown:
@@ -75,18 +75,6 @@ def _exchanges(messages: list[Message]) -> list[list[Message]]:
             exchanges.append([])
         exchanges[-1].append(message)
     return exchanges
-
-
-def _by_conversation(tx: Transaction, hits: Iterable[Hit]) -> dict[str, list[Hit]]:
-    """Hits by the newest part of their conversation, in the order of the best of each."""
-    tips: dict[str, str] = {}
-    grouped: dict[str, list[Hit]] = {}
-    for hit in hits:
-        part = hit.found.session_id
-        if part not in tips:
-            tips[part] = find_tip(tx, part)
-        grouped.setdefault(tips[part], []).append(hit)
-    return grouped
 
 
 def _told(tx: Transaction, number: int, tip: str, hits: list[Hit], situation: Situation) -> Iterable[str]:
