@@ -339,7 +339,8 @@ def terminal(tmp_path: Path) -> Iterator[Open]:
 
     def start(width: int, *variables: str) -> Terminal:
         opened.append(Terminal(tmp_path, f"PYTHONPATH={ROOT}", *variables, width=width, height=50))
-        opened[-1].type(f"clear; stty -a > before; {CHAT}; stty -a > after; cmp before after && echo same\n")
+        (tmp_path / "chat.sh").write_text(f"stty -a > before; {CHAT}; stty -a > after; cmp before after && echo same")
+        opened[-1].type("clear; . ./chat.sh\n")
         return opened[-1]
 
     yield start
@@ -472,7 +473,7 @@ def test_a_pasted_megabyte_is_one_message(terminal: Open, tmp_path: Path) -> Non
 
 def test_a_dumb_terminal_reads_lines(terminal: Open) -> None:
     at = terminal(80, "TERM=dumb")
-    at.until("echo same\n>")
+    at.until("chat.sh\n>")
     at.type("hello\n")
     at.until("> hello\n\n5 characters, 1 lines\n\n>")
     at.type("agree\n")
