@@ -2,7 +2,7 @@
 
 import json
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
@@ -53,7 +53,7 @@ def wire(endpoint: Endpoint, name: str, silence: float) -> Wire:
 
 def settings(endpoint: Endpoint, effort: str | None) -> ModelSettings:
     """What is said beside the conversation."""
-    said = ModelSettings(max_retries=0)
+    said = ModelSettings()
     if endpoint.kind == "anthropic":
         said["cache"] = True
     match effort:
@@ -140,11 +140,21 @@ def _openai_provider(endpoint: Endpoint, connections: httpx2.AsyncClient) -> "Pr
         # Whose account it is at OpenAI is nobody else's business.
         default_headers={} if is_openai else {"OpenAI-Organization": Omit(), "OpenAI-Project": Omit()},  # type: ignore[dict-item]
     )
+    client.chat.completions.create = _as_they_are(client.chat.completions.create)  # type: ignore[method-assign]
     if is_openai:
         return OpenAIProvider(openai_client=client)
     if endpoint.provider == "deepseek":
         return DeepSeekProvider(openai_client=client)
     return OpenAICompatibleProvider(endpoint.provider, openai_client=client, profile=_profile(endpoint.provider))
+
+
+def _as_they_are(create: Callable[..., Awaitable[Any]]) -> Any:
+    """Send the messages past the library's search for what it could convert, which costs 0.4 ms for each of them."""
+
+    async def created(*, messages: list[Any], extra_body: dict[str, Any] | None = None, **said: Any) -> Any:
+        return await create(messages=[], extra_body={**(extra_body or {}), "messages": messages}, **said)
+
+    return created
 
 
 def _profile(provider: str) -> Callable[[str], ModelProfile | None]:

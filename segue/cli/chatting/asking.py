@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from segue.cli.chatting.piping import Pipe
-from segue.cli.chatting.screen import Screen
+if TYPE_CHECKING:  # slow to load
+    from segue.cli.chatting.piping import Pipe
+    from segue.cli.chatting.screen import Screen
 
 Interrupted = Callable[[], None]
 Heard = Callable[[str], None]
@@ -28,6 +29,6 @@ class Prompt(Protocol):
         """Whether the person agrees; nobody who says nothing does."""
 
     def listening(
-        self, screen: Screen | Pipe, on_interrupt: Interrupted, on_line: Heard
+        self, screen: "Screen | Pipe", on_interrupt: Interrupted, on_line: Heard
     ) -> AbstractAsyncContextManager[None]:
         """While an agent works: Ctrl-C calls the one, and at a terminal every line that is sent calls the other."""

@@ -4,11 +4,14 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from segue.cli.chatting.asking import Prompt
 from segue.cli.chatting.offers import Offers
-from segue.cli.chatting.piping import Pipe
-from segue.cli.chatting.screen import Screen
+
+if TYPE_CHECKING:  # slow to load
+    from segue.cli.chatting.piping import Pipe
+    from segue.cli.chatting.screen import Screen
 
 
 def prompt_here(past: Path, offers: Offers, standing: Callable[[], str]) -> Prompt:
@@ -22,9 +25,15 @@ def prompt_here(past: Path, offers: Offers, standing: Callable[[], str]) -> Prom
     return LinePrompt(sys.stdin.fileno(), sys.stdout if sys.stdout.isatty() else None)
 
 
-def screen_here() -> Screen | Pipe:
+def screen_here() -> "Screen | Pipe":
     """What shows the turns of this process."""
-    return Screen(sys.stdout) if sys.stdout.isatty() else Pipe(sys.stdout)
+    if sys.stdout.isatty():
+        from segue.cli.chatting.screen import Screen
+
+        return Screen(sys.stdout)
+    from segue.cli.chatting.piping import Pipe
+
+    return Pipe(sys.stdout)
 
 
 def is_full_terminal() -> bool:

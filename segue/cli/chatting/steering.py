@@ -1,11 +1,14 @@
 """Typing while an agent works: the line stays below, whatever is shown above it."""
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from segue.cli.chatting.agreement_line import AgreementLine
 from segue.cli.chatting.asking import Agreement, Heard
 from segue.cli.chatting.editor import SIGN, Editor, Fragments
-from segue.cli.chatting.screen import Screen
+
+if TYPE_CHECKING:  # slow to load
+    from segue.cli.chatting.screen import Screen
 
 _FRAMES_A_SECOND = 10
 
@@ -13,7 +16,7 @@ _FRAMES_A_SECOND = 10
 class Steering:
     """One line after the other, and between two of them a question that one key answers."""
 
-    def __init__(self, editor: Editor, screen: Screen, on_line: Heard, draft: str) -> None:
+    def __init__(self, editor: Editor, screen: "Screen", on_line: Heard, draft: str) -> None:
         self.draft = draft
         """What was typed and not sent."""
         self._editor = editor

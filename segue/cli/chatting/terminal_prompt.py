@@ -4,7 +4,7 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from prompt_toolkit.buffer import Buffer
 
@@ -17,11 +17,13 @@ from segue.cli.chatting.keys import Key, typing_keys
 from segue.cli.chatting.offers import Offers
 from segue.cli.chatting.past import Past
 from segue.cli.chatting.pastes import Pastes
-from segue.cli.chatting.piping import Pipe
-from segue.cli.chatting.screen import Screen
 from segue.cli.chatting.steering import Steering
 from segue.cli.output import cut, terminal_columns
 from segue.core.text import one_line, printable
+
+if TYPE_CHECKING:  # slow to load
+    from segue.cli.chatting.piping import Pipe
+    from segue.cli.chatting.screen import Screen
 
 
 class TerminalPrompt:
@@ -63,9 +65,13 @@ class TerminalPrompt:
         return await (self._steering.agree(line) if self._steering else line.answer())
 
     @asynccontextmanager
-    async def listening(self, screen: Screen | Pipe, on_interrupt: Interrupted, on_line: Heard) -> AsyncIterator[None]:
+    async def listening(
+        self, screen: "Screen | Pipe", on_interrupt: Interrupted, on_line: Heard
+    ) -> AsyncIterator[None]:
         """The line stays below while output scrolls above it; what is not sent is still there when the turn is over."""
-        if isinstance(screen, Pipe):
+        from segue.cli.chatting.screen import Screen
+
+        if not isinstance(screen, Screen):
             raise TypeError("A terminal to type in needs one to show what happens.")
         steered = self._new_editor(self._steer, lambda _buffer: on_interrupt(), _stay_here, erases=True)
         self._steering = Steering(steered, screen, on_line, self._draft)
