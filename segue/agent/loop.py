@@ -19,7 +19,7 @@ from segue.core.events import (
     ToolStarted,
 )
 from segue.core.messages import Draft, Said, draft, said
-from segue.core.transcript import as_chat
+from segue.core.transcript import Eye, as_chat
 from segue.core.turns import OUTCOME_UNKNOWN, Fate, last_calls, reply_draft, result_draft
 from segue.ports.agent import Task
 from segue.ports.model import Model, Request
@@ -85,7 +85,9 @@ class Loop:
 
     def _request(self, task: Task, rows: Sequence[Said], model: Model) -> Request:
         specs = [tool.spec for tool in self._tools.values()]
-        return Request(task.system, as_chat(rows, provider=model.provider), specs, task.effort)
+        return Request(
+            task.system, as_chat(rows, Eye(provider=model.provider, marks_failures=True)), specs, task.effort
+        )
 
     # Tools
 

@@ -16,6 +16,7 @@ from segue.core.text import storable
 _LARGEST_INTEGER = 2**63 - 1
 ROLES = ("system", "user", "assistant", "tool")
 LARGEST_SEQ = 2**53  # what JSON readers can count to
+FAILED = "failed"
 SUMMARY_SEQ = 0
 """Ordinary messages count from 1; the summary a compressed conversation continues from stands before them."""
 
@@ -50,6 +51,8 @@ class Draft(NamedTuple):
     platform_message_id: str | None = None
     attachments: str | None = None
     extra: str | None = None
+    outcome: str | None = None
+    pruned: str | None = None
 
 
 class Message(NamedTuple):
@@ -78,6 +81,10 @@ class Message(NamedTuple):
     platform_message_id: str | None
     attachments: str | None
     extra: str | None
+    outcome: str | None = None
+    """`failed` of a tool's result that says what went wrong."""
+    pruned: str | None = None
+    """How much of a tool's result a model is still shown: see `core/pruning.py`."""
 
     @property
     def is_live(self) -> bool:
@@ -113,6 +120,8 @@ class Said(NamedTuple):
     provider: str | None
     author: str | None
     extra: str | None
+    outcome: str | None = None
+    pruned: str | None = None
 
     @property
     def calls(self) -> list[dict[str, Any]]:
@@ -146,6 +155,8 @@ _TEXT_COLUMNS = (
     "provider",
     "author",
     "platform_message_id",
+    "outcome",
+    "pruned",
 )
 _AUTHORED = frozenset(Draft._fields) - {"content_json"}
 

@@ -11,7 +11,8 @@ from math import inf
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
-from segue.core.messages import SUMMARY_SEQ, Message, Said, State, called, decode, encode
+from segue.core.messages import FAILED, SUMMARY_SEQ, Message, Said, State, called, decode, encode
+from segue.core.pruning import shown
 from segue.core.text import storable
 
 UNKNOWN_RESULT = "The result of this call is unknown: the conversation was interrupted before it returned."
@@ -36,17 +37,28 @@ def read_through(own: Sequence[T], kept: Iterable[T]) -> list[T]:
     return summary + [message for message in kept if message.seq != SUMMARY_SEQ] + rest
 
 
-def as_chat(messages: Iterable[Told], *, provider: str | None = None, shared: bool = False) -> list[Chat]:
-    """The live messages in chat format, every tool call answered before anything else is said.
+class Eye(NamedTuple):
+    """How a transcript is looked at."""
 
-    With a `provider`, reasoning of other providers is left out. In a `shared` lane user messages carry their author.
-    """
+    provider: str | None = None
+    """Reasoning of other providers is left out."""
+    shared: bool = False
+    """User messages carry their author."""
+    marks_failures: bool = False
+    """A tool's result says whether it failed, for wire formats that have a place for it."""
+
+
+_PLAINLY = Eye()
+
+
+def as_chat(messages: Iterable[Told], eye: Eye = _PLAINLY) -> list[Chat]:
+    """The live messages in chat format, every tool call answered before anything else is said."""
     live = [message for message in messages if message.state == _LIVE]
-    view = _as_it_stands(live, provider, shared)
-    return _put_in_order(live, provider, shared) if view is None else view
+    view = _as_it_stands(live, eye)
+    return _put_in_order(live, eye) if view is None else view
 
 
-def _as_it_stands(live: Sequence[Told], provider: str | None, shared: bool) -> list[Chat] | None:
+def _as_it_stands(live: Sequence[Told], eye: Eye) -> list[Chat] | None:
     """The view of a transcript whose results stand behind their calls, as nearly all do; None of any other."""
     view: list[Chat] = []
     awaited: deque[_Call] = deque()
@@ -55,15 +67,15 @@ def _as_it_stands(live: Sequence[Told], provider: str | None, shared: bool) -> l
         if role == "tool":
             if not awaited or awaited[0].answers_to != _answer_name(message.tool_call_id):
                 return None
-            view.append(_result(awaited.popleft().id, message))
+            view.append(_result(awaited.popleft().id, message, eye))
             continue
         if awaited:
             return None
-        if _is_plain(message, shared):
+        if _is_plain(message, eye.shared):
             view.append({"role": role, "content": content})
             continue
         made = _NO_CALLS if message.tool_calls is None else _calls(message)
-        chat = _chat(message, made, provider, shared)
+        chat = _chat(message, made, eye)
         if role != "assistant" or made or chat["content"]:  # providers refuse one that says nothing
             view.append(chat)
             awaited.extend(made)
@@ -78,7 +90,7 @@ def _is_plain(message: Told, shared: bool) -> bool:
     return (role == "user" and not shared) or (role == "assistant" and _reasoning_of(message) == _NO_REASONING)
 
 
-def _put_in_order(live: Sequence[Told], provider: str | None, shared: bool) -> list[Chat]:
+def _put_in_order(live: Sequence[Told], eye: Eye) -> list[Chat]:
     """The view of any transcript: late results are moved, stray ones left out, missing ones filled in."""
     calls = [_NO_CALLS if message.tool_calls is None else _calls(message) for message in live]
     results = _Results(live, calls)
@@ -86,10 +98,10 @@ def _put_in_order(live: Sequence[Told], provider: str | None, shared: bool) -> l
     for position, (message, made) in enumerate(zip(live, calls, strict=True)):
         if message.role == "tool":
             continue  # placed behind its call
-        chat = _chat(message, made, provider, shared)
+        chat = _chat(message, made, eye)
         if message.role != "assistant" or made or chat["content"]:
             view.append(chat)
-            view += [results.take(call, position) for call in made]
+            view += [results.take(call, position, eye) for call in made]
     return view
 
 
@@ -118,13 +130,13 @@ class _Results:
                 for call in made:
                     self._uses.setdefault(call.answers_to, []).append(position)
 
-    def take(self, call: _Call, position: int) -> Chat:
+    def take(self, call: _Call, position: int, eye: Eye) -> Chat:
         waiting = self._waiting.get(call.answers_to, deque())
         while waiting and waiting[0][0] < position:
             waiting.popleft()  # came before its call: nobody can place it
         if not waiting or waiting[0][0] > self._next_use(call.answers_to, position):
             return {"role": "tool", "tool_call_id": call.id, "content": UNKNOWN_RESULT}
-        return _result(call.id, waiting.popleft()[1])
+        return _result(call.id, waiting.popleft()[1], eye)
 
     def _next_use(self, name: str | None, position: int) -> float:
         """Where the same id is used again: some providers count calls anew in every message."""
@@ -196,7 +208,7 @@ def _is_well_formed(call: Chat) -> bool:
     )
 
 
-def _chat(message: Told, calls: Sequence[_Call], provider: str | None, shared: bool) -> Chat:
+def _chat(message: Told, calls: Sequence[_Call], eye: Eye) -> Chat:
     content = message.content
     if message.content_json is not None:
         content = message.original
@@ -208,10 +220,10 @@ def _chat(message: Told, calls: Sequence[_Call], provider: str | None, shared: b
     if message.role == "assistant":
         if calls:
             chat["tool_calls"] = [call.shown for call in calls]
-        return chat | _reasoning(message, provider) if _reasoning_of(message) != _NO_REASONING else chat
+        return chat | _reasoning(message, eye.provider) if _reasoning_of(message) != _NO_REASONING else chat
     if content is None:
         chat["content"] = ""
-    if shared and message.role == "user" and message.author:
+    if eye.shared and message.role == "user" and message.author:
         chat["content"] = _signed(chat["content"], message.author)
     return chat
 
@@ -222,13 +234,17 @@ def _extra(message: Told) -> Chat:
     return {name: value for name, value in fields.items() if name not in _OURS} if isinstance(fields, dict) else {}
 
 
-def _result(name: str, message: Told) -> Chat:
+def _result(name: str, message: Told, eye: Eye) -> Chat:
     content = message.content if message.content_json is None else message.original
+    if message.pruned is not None:
+        content = shown(message.content or "", message.pruned)
     chat: Chat = {"role": "tool", "tool_call_id": name, "content": "" if content is None else content}
     if message.extra is not None:
         chat = _extra(message) | chat
     if message.tool_name:
         chat["name"] = message.tool_name
+    if eye.marks_failures and message.outcome == FAILED:
+        chat["is_error"] = True
     return chat
 
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from segue.core.events import Chat, Reply, ToolCall, ToolFinished
-from segue.core.messages import Draft, Said, draft
+from segue.core.messages import FAILED, Draft, Said, draft
 
 
 class TurnState(StrEnum):
@@ -61,6 +61,7 @@ class Turn(NamedTuple):
     begun_at: float
     ended_at: float | None = None
     reason: str | None = None
+    kind: str = "answer"
 
 
 class Fate(StrEnum):
@@ -123,5 +124,5 @@ def reply_draft(reply: Reply, now: float) -> Draft:
 
 
 def result_draft(result: ToolFinished, now: float) -> Draft:
-    extra = {"is_error": True} if result.is_error else None
-    return draft("tool", result.output, now, tool_call_id=result.call.id, tool_name=result.call.name, extra=extra)
+    outcome = FAILED if result.is_error else None
+    return draft("tool", result.output, now, tool_call_id=result.call.id, tool_name=result.call.name, outcome=outcome)

@@ -15,7 +15,7 @@ from segue.core.portable import from_mapping
 from segue.core.scope import OWNER, Principal, scope_for
 from segue.core.sessions import COMPRESSION, Kind, Session, as_row, kind_of
 from segue.core.text import storable
-from segue.core.usage import Billing, Usage
+from segue.core.usage import Billing, Purpose, Usage
 from segue.facade.searching import names_in, searching_rows
 from segue.ports.store import Filter, Narrowing, Transaction
 from segue.sessions import (
@@ -156,7 +156,10 @@ class SessionDB:
         billing = Billing(
             model, billing_provider, billing_base_url, billing_mode, cost_status, cost_source, pricing_version
         )
-        self._store.write(self._scope, recording.add_usage, session_id, usage, billing, absolute=absolute)
+        if absolute:
+            self._store.write(self._scope, recording.set_usage, session_id, usage, billing, time.time())
+        else:
+            self._store.write(self._scope, recording.add_usage, session_id, usage, billing, time.time(), Purpose.REPORT)
 
     # Messages
 

@@ -13,9 +13,10 @@ from segue.core.messages import Draft, Message, Said
 from segue.core.policy import ResetReason
 from segue.core.scope import Scope
 from segue.core.sessions import Listed, Session
-from segue.core.usage import Billing, Usage
+from segue.core.usage import Billing, Spent, Usage
 
 if TYPE_CHECKING:  # slow to load, and only some commands need them
+    from segue.core.background import Process
     from segue.core.leases import HeldLease, Lease, Run
     from segue.core.lifecycle import Lane
     from segue.core.matching import Found
@@ -200,6 +201,24 @@ class Turns(Protocol):
     def end_step(self, turn_id: str, number: int, state: str, at: float) -> bool: ...
 
 
+class Ledger(Protocol):
+    """What models have used, call by call."""
+
+    def add(self, entry: Spent) -> None: ...
+    def of(self, session_id: str) -> list[Spent]:
+        """In the order in which it was used."""
+
+
+class Processes(Protocol):
+    """What runs in the background for sessions."""
+
+    def find(self, process_id: str) -> "Process | None": ...
+    def insert(self, process: "Process") -> None: ...
+    def change(self, process_id: str, **columns: Any) -> bool: ...
+    def of(self, session_id: str) -> "list[Process]": ...
+    def running(self) -> "list[Process]": ...
+
+
 class Leases(Protocol):
     """Who works on what, by the clock of the database."""
 
@@ -348,6 +367,10 @@ class Transaction(Protocol):
     def lanes(self) -> Lanes: ...
     @property
     def turns(self) -> Turns: ...
+    @property
+    def processes(self) -> Processes: ...
+    @property
+    def ledger(self) -> Ledger: ...
     @property
     def leases(self) -> Leases: ...
     @property

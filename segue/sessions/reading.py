@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from segue.core.errors import MessageNotFound
 from segue.core.messages import LARGEST_SEQ, SUMMARY_SEQ, Message, Said
 from segue.core.sessions import Session
-from segue.core.transcript import as_chat, read_through
+from segue.core.transcript import Eye, as_chat, read_through
 from segue.ports.store import ResetRow, Transaction
 from segue.sessions.finding import find_ancestors, find_parts, get_session
 
@@ -45,7 +45,7 @@ def view_of(tx: Transaction, session_id: str) -> list[Said]:
 
 def conversation(tx: Transaction, session_id: str, *, provider: str | None = None, shared: bool = False) -> list[Any]:
     """The view in chat format, always valid for a provider."""
-    return as_chat(view_of(tx, session_id), provider=provider, shared=shared)
+    return as_chat(view_of(tx, session_id), Eye(provider, shared))
 
 
 def _kept(tx: Transaction, session: Session) -> list[Said]:

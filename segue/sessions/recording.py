@@ -5,7 +5,7 @@ from typing import NamedTuple
 from segue.core.errors import Invalid, SessionNotFound
 from segue.core.messages import Draft, State, count_calls, first_line_of
 from segue.core.text import storable
-from segue.core.usage import Billing, Usage
+from segue.core.usage import Billing, Purpose, Usage, spent, used_by
 from segue.ports.store import Transaction
 from segue.sessions.finding import get_session
 
@@ -47,14 +47,30 @@ def keep_system_prompt(tx: Transaction, session_id: str, prompt: str) -> None:
         raise SessionNotFound(session_id)
 
 
-def add_usage(tx: Transaction, session_id: str, usage: Usage, billing: Billing, *, absolute: bool = False) -> None:
-    """Count what model calls used; `absolute` sets the totals instead."""
+def add_usage(
+    tx: Transaction, session_id: str, usage: Usage, billing: Billing, now: float, purpose: Purpose = Purpose.ANSWER
+) -> None:
+    """Count what a model call used."""
+    _check(usage)
+    if not tx.sessions.add_usage(session_id, usage, billing, absolute=False):
+        raise SessionNotFound(session_id)
+    tx.ledger.add(spent(session_id, now, purpose, usage, billing))
+
+
+def set_usage(tx: Transaction, session_id: str, usage: Usage, billing: Billing, now: float) -> None:
+    """Say what all model calls of a session used, as somebody else has counted it; the difference is noted."""
+    _check(usage)
+    before = used_by(get_session(tx, session_id))
+    tx.sessions.add_usage(session_id, usage, billing, absolute=True)
+    more = used_by(get_session(tx, session_id)).minus(before)
+    tx.ledger.add(spent(session_id, now, Purpose.REPORT, more, billing))
+
+
+def _check(usage: Usage) -> None:
     if not all(abs(cost or 0.0) <= _MOST_DOLLARS for cost in (usage.estimated_cost_usd, usage.actual_cost_usd)):
         raise Invalid("A cost must be a number, and nothing costs that much.")
     if any(abs(number) > _MOST_TOKENS for number in usage.counters):
         raise Invalid("Nothing uses that many tokens.")
-    if not tx.sessions.add_usage(session_id, usage, billing, absolute=absolute):
-        raise SessionNotFound(session_id)
 
 
 def _counted(tx: Transaction, session_id: str, message: Draft) -> bool:

@@ -86,7 +86,7 @@ def record_reply(tx: Transaction, lease: Lease, turn: Turn, number: int | None, 
     append_message(tx, turn.session_id, message)
     if number is not None:
         tx.turns.end_step(turn.id, number, StepState.DONE, now)
-    add_usage(tx, turn.session_id, reply.usage, reply.billing)
+    add_usage(tx, turn.session_id, reply.usage, reply.billing, now)
     if reply.context_window is not None:
         used = reply.usage.input_tokens + reply.usage.output_tokens
         tx.sessions.change(turn.session_id, context_tokens=used, context_window=reply.context_window)

@@ -23,6 +23,7 @@ from segue.storage.schema import (
     STEPS,
     TRASH,
     TURNS,
+    USAGE,
     Table,
 )
 from segue.storage.sql import Condition, Executor, Row, batches, columns, placeholders
@@ -41,6 +42,7 @@ _KEYS = {
     TRASH: ("id",),
     TURNS: ("id",),
     STEPS: ("turn_id", "number"),
+    USAGE: ("id",),
     STATE_META: ("key",),
 }
 _OWN_FACTS = ("search:", "copying:")  # of a database itself, not of what it holds

@@ -7,7 +7,7 @@ what is missing. Steps that change data or indexes are numbered migrations, each
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 
 class Column(NamedTuple):
@@ -122,6 +122,8 @@ MESSAGES = Table(
         Column("platform_message_id", "TEXT"),
         Column("attachments", "TEXT"),
         Column("extra", "TEXT"),
+        Column("outcome", "TEXT"),
+        Column("pruned", "TEXT"),
         Column("active", "INTEGER", "GENERATED ALWAYS AS (CASE state WHEN 'live' THEN 1 ELSE 0 END) VIRTUAL"),
         Column("compacted", "INTEGER", "GENERATED ALWAYS AS (CASE state WHEN 'compacted' THEN 1 ELSE 0 END) VIRTUAL"),
     ),
@@ -225,6 +227,7 @@ TURNS = Table(
         Column("begun_at", "REAL", "NOT NULL"),
         Column("ended_at", "REAL"),
         Column("reason", "TEXT"),
+        Column("kind", "TEXT", "NOT NULL DEFAULT 'answer'"),
     ),
 )
 
@@ -244,13 +247,51 @@ STEPS = Table(
     ("PRIMARY KEY (turn_id, number)",),
 )
 
+USAGE = Table(
+    "usage",
+    (
+        Column("id", "INTEGER", "PRIMARY KEY AUTOINCREMENT"),
+        Column("session_id", "TEXT", "NOT NULL REFERENCES sessions(id) ON DELETE CASCADE"),
+        Column("at", "REAL", "NOT NULL"),
+        Column("purpose", "TEXT", "NOT NULL"),
+        Column("model", "TEXT"),
+        Column("provider", "TEXT"),
+        Column("api_call_count", *_COUNT),
+        Column("input_tokens", *_COUNT),
+        Column("output_tokens", *_COUNT),
+        Column("cache_read_tokens", *_COUNT),
+        Column("cache_write_tokens", *_COUNT),
+        Column("reasoning_tokens", *_COUNT),
+        Column("estimated_cost_usd", "REAL"),
+        Column("actual_cost_usd", "REAL"),
+        Column("cost_source", "TEXT"),
+        Column("pricing_version", "TEXT"),
+    ),
+)
+
+PROCESSES = Table(
+    "processes",
+    (
+        Column("id", "TEXT", "PRIMARY KEY NOT NULL"),
+        Column("session_id", "TEXT", "NOT NULL REFERENCES sessions(id) ON DELETE CASCADE"),
+        Column("run_id", "TEXT", "NOT NULL"),
+        Column("command", "TEXT", "NOT NULL"),
+        Column("cwd", "TEXT", "NOT NULL"),
+        Column("pid", "INTEGER", "NOT NULL"),
+        Column("state", "TEXT", "NOT NULL CHECK (state IN ('running', 'ended', 'stopped', 'lost'))"),
+        Column("exit_code", "INTEGER"),
+        Column("started_at", "REAL", "NOT NULL"),
+        Column("ended_at", "REAL"),
+    ),
+)
+
 STATE_META = Table("state_meta", (Column("key", "TEXT", "PRIMARY KEY NOT NULL"), Column("value", "TEXT")))
 SEARCH_WORDS = Table("search_words", (Column("word", "TEXT", "PRIMARY KEY NOT NULL"),))
 VERSION = Table("schema_version", (Column("version", "INTEGER", "NOT NULL"),))
 
 TABLES = (
     *(SESSIONS, MESSAGES, SESSION_TAGS, LANES, RESETS, TRASH),
-    *(RUNS, LEASES, TURNS, STEPS),
+    *(RUNS, LEASES, TURNS, STEPS, USAGE, PROCESSES),
     *(STATE_META, SEARCH_WORDS, VERSION),
 )
 
@@ -270,6 +311,9 @@ INDEXES = (
     "CREATE INDEX IF NOT EXISTS idx_resets_to ON resets(to_session)",
     "CREATE INDEX IF NOT EXISTS idx_trash_moment ON trash(trashed_at)",
     "CREATE INDEX IF NOT EXISTS idx_turns_session ON turns(session_id, first_seq)",
+    "CREATE INDEX IF NOT EXISTS idx_usage_session ON usage(session_id)",
+    "CREATE INDEX IF NOT EXISTS idx_usage_moment ON usage(at)",
+    "CREATE INDEX IF NOT EXISTS idx_processes_session ON processes(session_id)",
     "CREATE UNIQUE INDEX IF NOT EXISTS idx_turns_running ON turns(session_id) WHERE state = 'running'",
 )
 

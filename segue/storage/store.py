@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, Self, TypeVa
 from segue.core.errors import StoreError
 from segue.core.messages import Draft
 from segue.core.scope import OWNER_AT_CONSOLE, Scope
-from segue.ports.store import IndexState, Lanes, Leases, Search, Transaction, Turns
+from segue.ports.store import IndexState, Lanes, Leases, Ledger, Processes, Search, Transaction, Turns
 from segue.storage.health import SqlHealth
 from segue.storage.indexing import Indexing
 from segue.storage.messages import SqlMessages
@@ -81,6 +81,18 @@ class SqlTransaction:
         from segue.storage.turns import SqlTurns  # only chats need them
 
         return SqlTurns(self._executor, self.scope)
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        from segue.storage.ledger import SqlLedger
+
+        return SqlLedger(self._executor, self.scope)
+
+    @cached_property
+    def processes(self) -> Processes:
+        from segue.storage.processes import SqlProcesses
+
+        return SqlProcesses(self._executor, self.scope)
 
     @cached_property
     def leases(self) -> Leases:

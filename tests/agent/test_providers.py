@@ -25,7 +25,7 @@ from segue.core.errors import (
 )
 from segue.core.events import Chat, Reasoning, Reply, Text, ToolCall
 from segue.core.messages import said
-from segue.core.transcript import as_chat
+from segue.core.transcript import Eye, as_chat
 from segue.core.turns import reply_draft
 from segue.ports.model import Request
 from segue.ports.tool import ToolSpec
@@ -124,7 +124,7 @@ def user(content: Any) -> Chat:
 
 def stored(reply: Reply, provider: str) -> Chat:
     """An answer as it is asked with after it was stored and read back."""
-    return as_chat([said(reply_draft(reply, 1.0), 1)], provider=provider)[0]
+    return as_chat([said(reply_draft(reply, 1.0), 1)], Eye(provider))[0]
 
 
 def test_an_answer_comes_in_pieces_and_then_whole(endpoint: Endpoint) -> None:

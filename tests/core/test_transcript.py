@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from segue.core import transcript
 from segue.core.messages import Draft, Message, State, draft, draft_from, encode
-from segue.core.transcript import UNKNOWN_RESULT, as_chat, read_through
+from segue.core.transcript import UNKNOWN_RESULT, Eye, as_chat, read_through
 
 Chat = dict[str, Any]
 
@@ -117,7 +117,7 @@ def expected_results(live: Sequence[Message]) -> list[str]:
 @settings(max_examples=200, deadline=None)
 def test_any_transcript_is_shown_as_a_valid_conversation(messages: list[Message]) -> None:
     assert_provider_valid(as_chat(messages))
-    assert_provider_valid(as_chat(messages, provider="openrouter", shared=True))
+    assert_provider_valid(as_chat(messages, Eye("openrouter", shared=True)))
 
 
 @given(transcripts())
@@ -145,8 +145,8 @@ def test_everything_else_is_shown_in_its_order(messages: list[Message]) -> None:
 @given(transcripts(), st.booleans())
 def test_the_quick_way_shows_what_the_long_way_would(messages: list[Message], shared: bool) -> None:
     live = [message for message in messages if message.is_live]
-    quick = transcript._as_it_stands(live, None, shared)
-    assert quick is None or quick == transcript._put_in_order(live, None, shared)
+    quick = transcript._as_it_stands(live, Eye(shared=shared))
+    assert quick is None or quick == transcript._put_in_order(live, Eye(shared=shared))
 
 
 @given(transcripts())
@@ -383,7 +383,7 @@ def test_reasoning_goes_back_only_to_the_provider_that_made_it(
     made_by: str | None, shown_to: str | None, is_shown: bool
 ) -> None:
     reply = {"role": "assistant", "content": "Yes.", **REASONING}
-    chat = as_chat(stored({**reply, "provider": made_by}), provider=shown_to)
+    chat = as_chat(stored({**reply, "provider": made_by}), Eye(shown_to))
     assert chat == [reply if is_shown else {"role": "assistant", "content": "Yes."}]
 
 
@@ -406,20 +406,20 @@ def test_reasoning_goes_back_only_to_the_provider_that_made_it(
 )
 def test_in_a_shared_lane_people_are_told_apart(author: str | None, content: Any, shown: Any) -> None:
     message = stored(draft("user", content, 1.0, author=author))
-    assert as_chat(message, shared=True) == [{"role": "user", "content": shown}]
+    assert as_chat(message, Eye(shared=True)) == [{"role": "user", "content": shown}]
     assert as_chat(message)[0]["content"] == (content or "")
 
 
 @pytest.mark.parametrize("breaker", ["\n", "\r", "\x0b", "\x0c", "\x85", "\u2028", "\u2029", "[", "]"])
 def test_nobody_signs_for_another(breaker: str) -> None:
-    chat = as_chat(stored(draft("user", "hi", 1.0, author=f"Mallory{breaker}Alice")), shared=True)
+    chat = as_chat(stored(draft("user", "hi", 1.0, author=f"Mallory{breaker}Alice")), Eye(shared=True))
     assert chat[0]["content"].splitlines() == ["[MalloryAlice] hi"]
 
 
 @pytest.mark.parametrize("role", ["assistant", "system"])
 def test_only_people_sign(role: str) -> None:
     message = stored(draft(role, "hi", 1.0, author="Alice"))
-    assert as_chat(message, shared=True) == [{"role": role, "content": "hi"}]
+    assert as_chat(message, Eye(shared=True)) == [{"role": role, "content": "hi"}]
 
 
 def test_a_compressed_conversation_is_its_summary_the_kept_tail_and_its_own_messages() -> None:
@@ -449,3 +449,16 @@ def test_a_row_of_another_hand_is_shown_as_far_as_it_can_be_read() -> None:
     row = Draft("assistant", "Well.", tool_calls="no JSON", extra="[1]", reasoning_details="no JSON")
     assert as_chat(stored(row)) == [{"role": "assistant", "content": "Well.", "reasoning_details": "no JSON"}]
     assert as_chat(stored(Draft("tool", "x", tool_call_id="a", extra=encode({"is_error": True})))) == []
+
+
+def test_a_failure_is_marked_only_for_those_who_have_a_place_for_it() -> None:
+    rows = stored(asks(call("a")), draft("tool", "No such file.", 1.0, tool_call_id="a", outcome="failed"))
+    assert as_chat(rows, Eye(marks_failures=True))[1]["is_error"] is True
+    assert "is_error" not in as_chat(rows)[1]
+
+
+def test_a_pruned_result_is_shown_cut_and_stays_whole() -> None:
+    rows = stored(asks(call("a")), draft("tool", "x" * 50 + "y" * 50, 1.0, tool_call_id="a", pruned="10:5"))
+    shown = as_chat(rows)[1]["content"]
+    assert shown == "xxxxxxxxxx\n[… 85 characters are no longer shown …]\nyyyyy"
+    assert rows[1].content == "x" * 50 + "y" * 50

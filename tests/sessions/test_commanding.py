@@ -504,7 +504,7 @@ def test_a_choice_before_the_first_message_is_for_the_chat_to_keep(store: Store)
 
 
 def test_status(talk: Store) -> None:
-    talk.write(ME, add_usage, "a", Usage(1200, 34, api_call_count=2), Billing())
+    talk.write(ME, add_usage, "a", Usage(1200, 34, api_call_count=2), Billing(), 1.0)
     talk.write(ME, lambda tx: tx.sessions.change("a", context_tokens=50_000, context_window=200_000))
     assert give(talk, "/status", cwd="/tmp").text.splitlines() == [
         "Model     openai/gpt",
@@ -539,14 +539,14 @@ def test_status_of_what_is_not_known(talk: Store) -> None:
     ],
 )
 def test_the_cost_of_all_parts(talk: Store, first: Usage, second: Usage, expected: str) -> None:
-    talk.write(ME, add_usage, "a", first, Billing())
+    talk.write(ME, add_usage, "a", first, Billing(), 1.0)
     compress(talk, "a", "a2")
-    talk.write(ME, add_usage, "a2", second, Billing())
+    talk.write(ME, add_usage, "a2", second, Billing(), 1.0)
     assert f"Cost         {expected}\n" in give(talk, "/usage", "a2").text
 
 
 def test_usage(talk: Store) -> None:
-    talk.write(ME, add_usage, "a", Usage(1000, 20, 300, 40, 5, 6), Billing())
+    talk.write(ME, add_usage, "a", Usage(1000, 20, 300, 40, 5, 6), Billing(), 1.0)
     assert give(talk, "/usage").text.splitlines() == [
         "Tokens in    1,000",
         "Tokens out   20",

@@ -117,7 +117,7 @@ def rich(store: Store) -> Store:
     store.write(ME, rewind_turns, "a", 1)
     store.write(ME, lambda tx: tx.sessions.tag("a", ["été", "work", "\U0010ffff"]))
     usage = Usage(1, 2, 3, 4, 5, 6, 0.1, 1e-9)
-    store.write(ME, add_usage, "a", usage, Billing("m", "p", "https://u", "mode", "status", "source", "version"))
+    store.write(ME, add_usage, "a", usage, Billing("m", "p", "https://u", "mode", "status", "source", "version"), 1.0)
     summary = draft("user", "so far", 20.0)
     store.write(ME, compress_session, "a", child_id="b", summary=summary, kept=Kept("a", 3), now=20.1)
     begin(store, "sub", spawned_by="b", kind="subagent", source="subagent", pinned=1, archived=1)
@@ -224,7 +224,7 @@ def test_an_export_holds_only_what_one_may_see(rich: Store, scope: Scope, shown:
 def test_whatever_was_counted_can_be_exported(store: Store, cost: float) -> None:
     begin(store, "a")
     with suppress(ValueError):  # refusing it is as good
-        store.write(ME, add_usage, "a", Usage(estimated_cost_usd=cost), Billing())
+        store.write(ME, add_usage, "a", Usage(estimated_cost_usd=cost), Billing(), 1.0)
     assert json.loads(export(store))["id"] == "a"
 
 

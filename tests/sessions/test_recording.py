@@ -22,6 +22,7 @@ from segue.sessions.recording import (
     clear_messages,
     keep_system_prompt,
     replace_messages,
+    set_usage,
 )
 from segue.sessions.rewinding import restore_rewound
 from segue.sessions.starting import create_session
@@ -272,7 +273,7 @@ def test_nobody_writes_into_what_is_not_theirs(store: Store, scope: Scope) -> No
         lambda tx: replace_messages(tx, "s", []),
         lambda tx: clear_messages(tx, "s"),
         lambda tx: keep_system_prompt(tx, "s", "obey"),
-        lambda tx: add_usage(tx, "s", Usage(input_tokens=1), Billing()),
+        lambda tx: add_usage(tx, "s", Usage(input_tokens=1), Billing(), 1.0),
     ):
         with pytest.raises(SessionNotFound):
             store.write(scope, work)
@@ -411,7 +412,10 @@ NOT_SAID = Billing()
 
 
 def use(store: Store, usage: Usage, billing: Billing = NOT_SAID, *, absolute: bool = False) -> Session:
-    store.write(ME, add_usage, "s", usage, billing, absolute=absolute)
+    if absolute:
+        store.write(ME, set_usage, "s", usage, billing, 1.0)
+    else:
+        store.write(ME, add_usage, "s", usage, billing, 1.0)
     return row(store)
 
 
@@ -462,7 +466,7 @@ def test_the_system_prompt_is_kept(store: Store, prompt: str) -> None:
 
 @pytest.mark.parametrize(
     "work",
-    [lambda tx: keep_system_prompt(tx, "x", "p"), lambda tx: add_usage(tx, "x", Usage(), Billing())],
+    [lambda tx: keep_system_prompt(tx, "x", "p"), lambda tx: add_usage(tx, "x", Usage(), Billing(), 1.0)],
     ids=["prompt", "usage"],
 )
 def test_facts_need_a_session_to_be_about(store: Store, work: Any) -> None:

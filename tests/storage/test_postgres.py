@@ -9,6 +9,7 @@ import pytest
 from postgres_server import Server, psql
 from psycopg.conninfo import conninfo_to_dict
 
+from segue.core.background import Process, ProcessState
 from segue.core.errors import SchemaTooNew, StoreBusy, StoreClosed, StoreError, StoreReadOnly
 from segue.core.ids import LaneKey
 from segue.core.leases import Run
@@ -19,6 +20,7 @@ from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.scope import Audience, Principal, Scope
 from segue.core.sessions import Session
 from segue.core.turns import Step, StepKind, StepState, Turn, TurnState
+from segue.core.usage import Billing, Purpose, Usage, spent
 from segue.ports.store import ResetRow, Transaction, TrashEntry
 from segue.sessions.recording import append_message
 from segue.sessions.starting import create_session
@@ -51,6 +53,8 @@ def furnish(tx: Transaction, name: str, scope: Scope) -> None:
     tx.trash.put(entry, f"payload of {name}")
     tx.turns.insert(Turn(f"turn of {name}", name, "run", TurnState.RUNNING, 1, 1, 1.0))
     tx.turns.begin_step(Step(f"turn of {name}", 1, StepKind.TOOL, "tool", "call", 0, StepState.BEGUN, 1.0))
+    tx.ledger.add(spent(name, 1.0, Purpose.ANSWER, Usage(input_tokens=1), Billing()))
+    tx.processes.insert(Process(f"process of {name}", name, "run", "sleep 1", "/", 1, ProcessState.RUNNING, 1.0))
     tx.leases.add_run(Run(f"run of {name}", "segue chat", "host", "boot", 1, "1", 1.0, 1.0))
     tx.leases.take(f"session:{name}", "run", scope.principal, 60.0)
 
