@@ -7,6 +7,7 @@ plain or asynchronous; it returns its answer, or yields pieces of it, or yields 
 import asyncio
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import aclosing
 from typing import Any
 
 from segue.core.events import Event, Failed, Text
@@ -24,26 +25,30 @@ class CallableAgent:
         self._takes_task = _takes_two(function)
 
     async def run(self, task: Task) -> AsyncGenerator[Event]:
-        arguments = (task.conversation, task) if self._takes_task else (task.conversation,)
+        conversation = task.conversation
+        if conversation and conversation[-1]["role"] == "assistant":
+            return  # cut off after the last word
+        arguments = (conversation, task) if self._takes_task else (conversation,)
         try:
-            async for piece in _pieces(self._function, arguments):
-                yield piece if isinstance(piece, _EVENTS) else Text(str(piece))
+            async with aclosing(_pieces(self._function, arguments)) as pieces:
+                async for piece in pieces:
+                    yield piece if isinstance(piece, _EVENTS) else Text(str(piece))
         except Exception as error:  # noqa: BLE001 - whatever somebody's agent raises is told, and the chat goes on
             yield Failed(f"The agent failed: {type(error).__name__}: {error}.")
 
 
-async def _pieces(function: Callable[..., Any], arguments: tuple[Any, ...]) -> AsyncIterator[Any]:
-    if inspect.isasyncgenfunction(function):
-        async for piece in function(*arguments):
-            yield piece
-        return
-    if inspect.iscoroutinefunction(function):
-        answer = await function(*arguments)
+async def _pieces(function: Callable[..., Any], arguments: tuple[Any, ...]) -> AsyncGenerator[Any]:
+    if inspect.isasyncgenfunction(function) or inspect.iscoroutinefunction(function):
+        answer = function(*arguments)
     else:
         answer = await asyncio.to_thread(function, *arguments)
     if inspect.isawaitable(answer):
         answer = await answer
-    if isinstance(answer, AsyncIterator):
+    if isinstance(answer, AsyncGenerator):
+        async with aclosing(answer) as pieces:  # what it opened is closed before the turn is over
+            async for piece in pieces:
+                yield piece
+    elif isinstance(answer, AsyncIterator):
         async for piece in answer:
             yield piece
     elif isinstance(answer, Iterator):

@@ -62,6 +62,34 @@ def test_events_are_handed_on() -> None:
     assert run(answers) == [Note("one moment"), Text("42")]
 
 
+def test_an_answer_that_was_cut_off_after_its_last_word_is_not_given_again() -> None:
+    async def events() -> list[Event]:
+        view = [said(draft("user", "hello", 1.0), 1), said(draft("assistant", "You said hello.", 2.0), 2)]
+        return [event async for event in CallableAgent(returns).run(Task("s", "", view))]
+
+    assert asyncio.run(events()) == []
+
+
+def test_stopped_it_has_closed_everything_before_the_turn_is_over() -> None:
+    closed = []
+
+    async def opens(_: list[Chat]) -> AsyncIterator[str]:
+        try:
+            yield "one"
+            yield "two"
+        finally:
+            await asyncio.sleep(0)
+            closed.append("all")
+
+    async def stop_after_the_first() -> list[str]:
+        events = CallableAgent(opens).run(Task("s", "", [said(draft("user", "hello", 1.0), 1)]))
+        assert await anext(events) == Text("one")
+        await events.aclose()
+        return list(closed)
+
+    assert asyncio.run(stop_after_the_first()) == ["all"]
+
+
 def test_what_it_raises_is_told() -> None:
     def fails(_: list[Chat]) -> str:
         raise ZeroDivisionError("by nothing")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 import pytest
+from documents import ROOT, blocks, file_shown_in
 
 from segue import SessionDB, SessionStore
 from segue.cli import cli
@@ -17,13 +18,12 @@ from segue.storage.schema import TABLES
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
-ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 PYTHON = ROOT / "docs" / "python.md"
 SESSIONS = ROOT / "docs" / "sessions.md"
+CHAT = ROOT / "docs" / "chat.md"
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 
-BLOCK = re.compile(r"^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]+\]\((?P<target>[^)\s]+)\)")
 SHELL_SIGNS = frozenset("|&;<>()")
 VARYING = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d|\d+\.\d MB")
@@ -35,12 +35,6 @@ class MarkdownParser(doctest.DocTestParser):
 
     def parse(self, string: str, name: str = "<string>") -> list[str | doctest.Example]:
         return super().parse(re.sub(r"^```.*$", "", string, flags=re.MULTILINE), name)
-
-
-def blocks(document: Path, *languages: str) -> Iterator[str]:
-    for block in BLOCK.finditer(document.read_text("utf-8")):
-        if block["language"] in languages:
-            yield block["text"]
 
 
 def command_lines(document: Path) -> list[str]:
@@ -196,10 +190,8 @@ def test_every_table_and_column_is_described() -> None:
 
 
 def test_the_agent_of_the_chat_page_answers(run: Run, home: Path, tmp_path: Path) -> None:
-    (program,) = blocks(ROOT / "docs" / "chat.md", "python")
-    (settings,) = blocks(ROOT / "docs" / "chat.md", "yaml")
-    (tmp_path / "shouting.py").write_text(program, "utf-8")
+    (tmp_path / "shouting.py").write_text(file_shown_in(CHAT, "shouting.py"), "utf-8")
     home.mkdir(mode=0o700)
-    (home / "config.yaml").write_text(settings, "utf-8")
+    (home / "config.yaml").write_text(file_shown_in(CHAT, "config.yaml"), "utf-8")
     done = run("-q", "good morning", PYTHONPATH=str(tmp_path))
     assert (done.returncode, done.stdout) == (0, "You said 2 words. GOOD MORNING\n"), done.stderr
