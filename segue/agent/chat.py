@@ -19,12 +19,12 @@ from segue.core.turns import Turn
 from segue.ports.agent import Agent
 from segue.ports.store import Filter, Transaction
 from segue.sessions import titling
-from segue.sessions.commanding import act
+from segue.sessions.commanding import CHANGES, READS, act
 from segue.sessions.commanding.acts import Answer, Begin, Offer, Prefer, Situation, Switch, Title
 from segue.sessions.finding import get_session
 from segue.sessions.listing import list_sessions
 from segue.sessions.starting import create_session, end_session
-from segue.sessions.turning import find_broken_turn, give_up_turn
+from segue.sessions.turning import close_left_turn, find_broken_turn, give_up_turn, has_unheard
 
 LEFT = "user_exit"
 _SEARCH_SECONDS = 0.25
@@ -52,6 +52,24 @@ class Kit:
     """For how many seconds an answer that was cut off is carried on by itself."""
 
 
+class _Watch:
+    """Passes events on, and remembers what is to be done when the turn is over."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self.carried_on: str | None = None
+        self.later: Note | None = None
+        """What is told as soon as the turn has begun."""
+
+    def __call__(self, event: Event) -> None:
+        note, self.later = self.later, None
+        if note is not None:
+            self._emit(note)
+        if isinstance(event, CarryOn):
+            self.carried_on = event.session_id
+        self._emit(event)
+
+
 class Chat:
     """One conversation after another, at most one at a time."""
 
@@ -66,21 +84,23 @@ class Chat:
 
     # Speaking
 
-    async def say(self, content: object, emit: Emit) -> None:
-        """Say something; a first word begins a session."""
+    async def say(self, content: object, emit: Emit, *, undo_from: int | None = None) -> None:
+        """Say something; a first word begins a session. With `undo_from` it is said in place of what stands there."""
         now = time.time()
         runner = await self._ready()
-        carried: list[str] = []
+        message, watch = draft("user", content, now), _Watch(emit)
+        opening = self._opening(now, watch)
+        is_well = await runner.answer(
+            opening, message, watch, self.preferences, undo_from=undo_from, opened=self._opened
+        )
+        await self._followed_up(runner, watch, is_well)
 
-        def watch(event: Event) -> None:
-            if isinstance(event, CarryOn):
-                carried.append(event.session_id)
-            emit(event)
-
-        await runner.answer(self._opening(now), draft("user", content, now), watch, self.preferences)
-        await self._name(emit)
-        if carried:
-            await self.resume(carried[-1])
+    async def _followed_up(self, runner: TurnRunner, watch: "_Watch", is_well: bool) -> None:
+        """What was said meanwhile and came too late for the turn is answered in the next one."""
+        while is_well and await self._kit.door.read(has_unheard, str(self.session_id)):
+            is_well = await runner.answer(self._claim, None, watch, self.preferences)
+        if watch.carried_on:
+            await self.resume(watch.carried_on)
 
     async def take_up(self, emit: Emit) -> bool:
         """Carry on an answer that was cut off, if there is one; whether there was."""
@@ -89,19 +109,19 @@ class Chat:
         broken = await self._kit.door.read(find_broken_turn, self.session_id)
         if broken is None:
             return False
-        if time.time() - broken.begun_at > self._kit.freshness:
-            await self._kit.door.write(self._give_up, broken)
+        if time.time() - broken.last_at > self._kit.freshness:
+            await self._kit.door.write(self._give_up, broken.turn)
             emit(Note("The last answer was cut off long ago; say how to go on, or /retry."))
             return False
         emit(Note("The last answer was cut off; it is carried on."))
-        runner = await self._ready()
-        await runner.carry_on(self._claim, broken, emit, self.preferences)
+        runner, watch = await self._ready(), _Watch(emit)
+        is_well = await runner.carry_on(self._claim, broken.turn, watch, self.preferences)
+        await self._followed_up(runner, watch, is_well)
         return True
 
-    def steer(self, text: str) -> None:
-        """Say something to the agent while it works."""
-        if self._runner is not None:
-            self._runner.steer(text)
+    def steer(self, text: str) -> bool:
+        """Say something to the agent while it works; False when it does not work any more."""
+        return self._runner is not None and self._runner.steer(text)
 
     def stop(self) -> None:
         if self._runner is not None:
@@ -116,11 +136,20 @@ class Chat:
         def claim(tx: Transaction, session_id: str) -> None:
             claimed.append(self._claim_session(tx, session_id))
 
+        situation = self._situation(claim)
+
         def work(tx: Transaction) -> Answer:
             claimed.clear()
-            return act(tx, command, self._situation(claim))
+            if self.session_id is not None and command.name in CHANGES:
+                claim(tx, self.session_id)  # nobody changes what somebody else is at work on
+                if not situation.is_answering:
+                    close_left_turn(tx, self.session_id, situation.now)
+            return act(tx, command, situation)
 
-        answer = await self._kit.door.write(work)
+        if command.name in READS:
+            answer = await self._kit.door.read(act, command, situation)
+        else:
+            answer = await self._kit.door.write(work)
         if claimed:
             await self._kit.holder.now_holds(claimed[-1])
         if answer.is_index_damaged:
@@ -145,7 +174,7 @@ class Chat:
     async def close(self) -> None:
         """Leave. The conversation is kept, and everybody may go on with it."""
         if self.session_id is not None:
-            await self._kit.door.write(end_session, self.session_id, LEFT, time.time())
+            await self._kit.door.write(self._leave, self.session_id)
         await self._kit.holder.end()
 
     @property
@@ -159,8 +188,11 @@ class Chat:
         self._runner = TurnRunner(self._kit.door, self._kit.holder, agent, self._kit.agrees)
         return self._runner
 
-    def _opening(self, now: float) -> Callable[[Transaction], tuple[str, Lease]]:
-        """Makes the session there is to be, and makes it ours, in the transaction that stores the first message."""
+    def _opening(self, now: float, watch: "_Watch") -> Callable[[Transaction], tuple[str, Lease]]:
+        """Makes the session there is to be, and makes it ours, in the transaction that stores the first message.
+
+        It has the title that somebody chose before it began, unless that is taken: then they are told.
+        """
         if self.session_id is not None:
             return self._claim
         fresh = self._kit.new_session_id()
@@ -175,13 +207,27 @@ class Chat:
             model_config=encode(self.preferences),
             system_prompt=self._kit.prompt(began),
         )
-        self.session_id = fresh
+        title = self._title
 
         def opening(tx: Transaction) -> tuple[str, Lease]:
             create_session(tx, session)
+            if title is not None:
+                try:
+                    titling.set_title(tx, fresh, title)
+                except SegueError as error:
+                    watch.later = Note(str(error))
             return fresh, self._claim_session(tx, fresh)
 
         return opening
+
+    def _opened(self, session_id: str) -> None:
+        """The session is there for certain."""
+        self.session_id, self._title = session_id, None
+
+    def _leave(self, tx: Transaction, session_id: str) -> None:
+        """End the session, unless somebody else is at work there by now."""
+        if self._kit.holder.has(tx, session_id):
+            end_session(tx, session_id, LEFT, time.time())
 
     def _claim(self, tx: Transaction) -> tuple[str, Lease]:
         assert self.session_id is not None
@@ -210,16 +256,6 @@ class Chat:
             case Offer(session_ids):
                 self._offered = session_ids
 
-    async def _name(self, emit: Emit) -> None:
-        """Give the session the title that somebody chose before it began."""
-        if self._title is None or self.session_id is None:
-            return
-        title, self._title = self._title, None
-        try:
-            await self._kit.door.write(titling.set_title, self.session_id, title)
-        except SegueError as error:
-            emit(Note(str(error)))
-
     def _situation(self, claim: Callable[[Transaction, str], object]) -> Situation:
         now = time.time()
         deadline = time.monotonic() + _SEARCH_SECONDS
@@ -238,4 +274,6 @@ class Chat:
             parts=self._kit.parts(),
             time_left=lambda: deadline - time.monotonic(),
             claim=claim,
+            is_ours=self._kit.holder.has,
+            is_answering=self._runner is not None and self._runner.is_running,
         )

@@ -29,16 +29,20 @@ class Holder:
     def claim(self, tx: Transaction, session_id: str, principal: str) -> Lease:
         """Take a session in a transaction, or see that it is ours; whoever has it otherwise is named."""
         name = session_lease(session_id)
-        if self._lease is not None and self._lease.name == name:
-            leasing.hold(tx, self._lease)
+        if self._lease is not None and self._lease.name == name and leasing.keep(tx, self._lease):
             return self._lease
         return leasing.take_lease(tx, name, self._run.id, principal, self._is_gone)
 
+    def has(self, tx: Transaction, session_id: str) -> bool:
+        """Whether a session is still ours."""
+        lease = self._lease
+        return lease is not None and lease.name == session_lease(session_id) and leasing.keep(tx, lease)
+
     async def now_holds(self, lease: Lease) -> None:
         """The transaction has been committed: let go of the session before."""
-        if lease != self._lease:
+        if self._lease is None or lease.name != self._lease.name:
             await self.let_go()
-            self._lease = lease
+        self._lease = lease
 
     async def let_go(self) -> None:
         if self._lease is not None:

@@ -15,6 +15,10 @@ Chat = dict[str, Any]
 """A message in the chat format of OpenAI."""
 
 
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """A wish of the model: a tool, and its arguments as the model wrote them."""
@@ -29,7 +33,7 @@ class ToolCall:
     def parsed(self) -> dict[str, Any] | None:
         """The arguments as an object; None when they are none."""
         try:
-            said = json.loads(self.arguments or "{}")
+            said = json.loads(self.arguments or "{}", parse_constant=_no_number)
         except (ValueError, RecursionError):
             return None
         return said if isinstance(said, dict) else None

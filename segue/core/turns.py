@@ -64,6 +64,15 @@ class Turn(NamedTuple):
     kind: str = "answer"
 
 
+class Heard(NamedTuple):
+    """Something that a person said while a turn ran, and that the agent has not heard yet."""
+
+    turn_id: str
+    number: int
+    content: str
+    at: float
+
+
 class Fate(StrEnum):
     """What is to be done about a call that has no result."""
 

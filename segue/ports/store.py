@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # slow to load, and only some commands need them
     from segue.core.lifecycle import Lane
     from segue.core.matching import Found
     from segue.core.query import Node, Term
-    from segue.core.turns import Step, Turn
+    from segue.core.turns import Heard, Step, Turn
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -188,7 +188,6 @@ class Lanes(Protocol):
 class Turns(Protocol):
     """Turns and their steps."""
 
-    def find(self, turn_id: str) -> "Turn | None": ...
     def running_in(self, session_id: str) -> "Turn | None":
         """The turn of a session that has not come to its end."""
 
@@ -199,6 +198,11 @@ class Turns(Protocol):
     def steps(self, turn_id: str) -> "list[Step]": ...
     def begin_step(self, step: "Step") -> None: ...
     def end_step(self, turn_id: str, number: int, state: str, at: float) -> bool: ...
+    def hear(self, line: "Heard") -> None: ...
+    def heard_in(self, session_id: str) -> "list[Heard]":
+        """What was said in turns of a session and not heard, in the order in which it was said."""
+
+    def forget_heard(self, line: "Heard") -> bool: ...
 
 
 class Ledger(Protocol):

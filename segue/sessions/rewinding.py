@@ -34,6 +34,12 @@ def rewind_turns(tx: Transaction, session_id: str, turns: int) -> Rewound:
     return Rewound(0, 0, None) if target is None else _rewind(tx, session_id, target, len(seqs))
 
 
+def rewind_to_seq(tx: Transaction, session_id: str, seq: int) -> None:
+    """Undo every message from a place on."""
+    tx.messages.mark(session_id, seq, State.LIVE, State.UNDONE)
+    tx.sessions.recount(session_id)
+
+
 def restore_rewound(tx: Transaction, session_id: str, message_id: int) -> int:
     """Let the undone messages from that one on speak again. Compacted ones stay where they are."""
     get_session(tx, session_id)

@@ -4,14 +4,15 @@ The message of a person is stored when the turn opens, an answer before the firs
 as it is there. So whatever moment a process is killed at, the rows say how far it came.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from segue.core.events import Reply, ToolCall, ToolFinished
 from segue.core.leases import Lease
-from segue.core.messages import Draft, Said
+from segue.core.messages import Draft, Said, draft
 from segue.core.turns import (
     Fate,
+    Heard,
     Step,
     StepKind,
     StepState,
@@ -27,6 +28,7 @@ from segue.sessions.finding import get_session
 from segue.sessions.leasing import hold
 from segue.sessions.reading import view_of
 from segue.sessions.recording import add_usage, append_message
+from segue.sessions.rewinding import rewind_to_seq
 
 MOST_ATTEMPTS = 3
 
@@ -40,17 +42,36 @@ class Situation(NamedTuple):
     pending: Mapping[str, Fate] = {}
     """Calls without a result, and what becomes of each."""
     steps: int = 0
+    heard: Sequence[Heard] = ()
+    """What a person said before the turn was cut off, and the agent has not heard."""
 
 
-def open_turn(tx: Transaction, lease: Lease, turn: Turn, message: Draft | None) -> Situation:
-    """Store what a person said, and that somebody is about to answer it."""
+def open_turn(
+    tx: Transaction, lease: Lease, turn: Turn, message: Draft | None, *, undo_from: int | None = None
+) -> Situation:
+    """Store what a person said, and that somebody is about to answer it.
+
+    What they said while the turn before ran, and nobody heard, is said first. `undo_from` is the message from which on
+    the conversation falls silent, because it is said again.
+    """
     hold(tx, lease)
-    if left := tx.turns.running_in(turn.session_id):  # whoever holds the lease knows that nobody will end it
-        tx.turns.change(left.id, state=str(TurnState.FAILED), ended_at=turn.begun_at, reason="It was left open.")
-    seq = append_message(tx, turn.session_id, message).seq if message else _last_seq(tx, turn.session_id)
-    opened = turn._replace(first_seq=seq)
+    close_left_turn(tx, turn.session_id, turn.begun_at)
+    if undo_from is not None:
+        rewind_to_seq(tx, turn.session_id, undo_from)
+    unheard = tx.turns.heard_in(turn.session_id)
+    said = [draft("user", line.content, line.at) for line in unheard] + ([message] if message else [])
+    seqs = [append_message(tx, turn.session_id, one).seq for one in said]
+    for line in unheard:
+        tx.turns.forget_heard(line)
+    opened = turn._replace(first_seq=seqs[0] if seqs else _last_seq(tx, turn.session_id))
     tx.turns.insert(opened)
     return _situation(tx, opened)
+
+
+def close_left_turn(tx: Transaction, session_id: str, now: float) -> None:
+    """End a turn that was left open: whoever holds the lease and runs none knows that nobody will."""
+    if left := tx.turns.running_in(session_id):
+        tx.turns.change(left.id, state=str(TurnState.FAILED), ended_at=now, reason="It was left open.")
 
 
 def take_up_turn(tx: Transaction, lease: Lease, turn: Turn, run_id: str) -> Situation:
@@ -58,12 +79,23 @@ def take_up_turn(tx: Transaction, lease: Lease, turn: Turn, run_id: str) -> Situ
     hold(tx, lease)
     again = turn._replace(run_id=run_id, attempt=turn.attempt + 1)
     tx.turns.change(turn.id, run_id=again.run_id, attempt=again.attempt)
-    return _situation(tx, again)
+    return _situation(tx, again)._replace(heard=tx.turns.heard_in(turn.session_id))
 
 
-def find_broken_turn(tx: Transaction, session_id: str) -> Turn | None:
-    """The turn that nobody brought to its end. Whoever holds the session's lease knows that nobody will."""
-    return tx.turns.running_in(session_id)
+class BrokenTurn(NamedTuple):
+    """A turn that nobody brought to its end, and when something last happened in it."""
+
+    turn: Turn
+    last_at: float
+
+
+def find_broken_turn(tx: Transaction, session_id: str) -> BrokenTurn | None:
+    """Whoever holds the session's lease knows that nobody will bring it to its end."""
+    turn = tx.turns.running_in(session_id)
+    if turn is None:
+        return None
+    steps = tx.turns.steps(turn.id)
+    return BrokenTurn(turn, max([turn.begun_at, *(step.ended_at or step.begun_at for step in steps)]))
 
 
 def begin_model_step(tx: Transaction, lease: Lease, turn: Turn, number: int, model: str, now: float) -> None:
@@ -105,10 +137,33 @@ def record_result(
     return message
 
 
-def record_speech(tx: Transaction, lease: Lease, turn: Turn, message: Draft) -> None:
-    """Store what a person said while the turn ran."""
+def fail_step(tx: Transaction, lease: Lease, turn: Turn, number: int, now: float) -> None:
+    """A model did not answer."""
     hold(tx, lease)
-    append_message(tx, turn.session_id, message)
+    tx.turns.end_step(turn.id, number, StepState.FAILED, now)
+
+
+def hear(tx: Transaction, lease: Lease, line: Heard) -> None:
+    """Keep what a person says while a turn runs."""
+    hold(tx, lease)
+    tx.turns.hear(line)
+
+
+def record_speech(tx: Transaction, lease: Lease, turn: Turn, line: Heard) -> None:
+    """What a person said has been heard: it becomes a message."""
+    hold(tx, lease)
+    tx.turns.forget_heard(line)
+    append_message(tx, turn.session_id, draft("user", line.content, line.at))
+
+
+def has_unheard(tx: Transaction, session_id: str) -> bool:
+    return bool(tx.turns.heard_in(session_id))
+
+
+def cancel_heard(tx: Transaction, lease: Lease, session_id: str) -> list[Heard]:
+    """Let go of what nobody heard; what that was."""
+    hold(tx, lease)
+    return [line for line in tx.turns.heard_in(session_id) if tx.turns.forget_heard(line)]
 
 
 def end_turn(

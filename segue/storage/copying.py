@@ -14,6 +14,7 @@ from segue.core.messages import Draft
 from segue.core.scope import OWNER_AT_CONSOLE, Scope
 from segue.storage.patience import PATIENCE, patiently
 from segue.storage.schema import (
+    HEARD,
     LANES,
     MESSAGES,
     RESETS,
@@ -42,6 +43,7 @@ _KEYS = {
     TRASH: ("id",),
     TURNS: ("id",),
     STEPS: ("turn_id", "number"),
+    HEARD: ("turn_id", "number"),
     USAGE: ("id",),
     STATE_META: ("key",),
 }

@@ -53,6 +53,7 @@ POLICIES = {
     "leases": (f"({_ALL} OR principal = (SELECT current_setting('segue.principal', true)))", "true"),
     "turns": (_OF_OWN_SESSION.format("session_id"),) * 2,
     "steps": (f"({_ALL} OR EXISTS (SELECT 1 FROM turns t WHERE t.id = turn_id))",) * 2,
+    "heard": (f"({_ALL} OR EXISTS (SELECT 1 FROM turns t WHERE t.id = turn_id))",) * 2,
     "usage": (_OF_OWN_SESSION.format("session_id"),) * 2,
     "processes": (_OF_OWN_SESSION.format("session_id"),) * 2,
     "state_meta": (f"({_ALL} OR {_DRAWER})",) * 2,

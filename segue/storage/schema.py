@@ -247,6 +247,17 @@ STEPS = Table(
     ("PRIMARY KEY (turn_id, number)",),
 )
 
+HEARD = Table(
+    "heard",
+    (
+        Column("turn_id", "TEXT", "NOT NULL REFERENCES turns(id) ON DELETE CASCADE"),
+        Column("number", "INTEGER", "NOT NULL"),
+        Column("content", "TEXT", "NOT NULL"),
+        Column("at", "REAL", "NOT NULL"),
+    ),
+    ("PRIMARY KEY (turn_id, number)",),
+)
+
 USAGE = Table(
     "usage",
     (
@@ -291,7 +302,7 @@ VERSION = Table("schema_version", (Column("version", "INTEGER", "NOT NULL"),))
 
 TABLES = (
     *(SESSIONS, MESSAGES, SESSION_TAGS, LANES, RESETS, TRASH),
-    *(RUNS, LEASES, TURNS, STEPS, USAGE, PROCESSES),
+    *(RUNS, LEASES, TURNS, STEPS, HEARD, USAGE, PROCESSES),
     *(STATE_META, SEARCH_WORDS, VERSION),
 )
 

@@ -3,21 +3,19 @@
 from typing import Any
 
 from segue.core.scope import Scope
-from segue.core.turns import Step, StepState, Turn, TurnState
+from segue.core.turns import Heard, Step, StepState, Turn, TurnState
 from segue.ports.store import Turns
 from segue.storage.sql import Executor, columns, placeholders, visible
 
 _TURN = columns(Turn._fields)
 _STEP = columns(Step._fields)
+_HEARD = columns(Heard._fields)
 
 
 class SqlTurns(Turns):
     def __init__(self, executor: Executor, scope: Scope) -> None:
         self._db = executor
         self._scope = scope
-
-    def find(self, turn_id: str) -> Turn | None:
-        return self._find("id = :value", turn_id)
 
     def running_in(self, session_id: str) -> Turn | None:
         return self._find(f"session_id = :value AND state = '{TurnState.RUNNING}'", session_id)
@@ -46,6 +44,20 @@ class SqlTurns(Turns):
             UPDATE steps SET state = :state, ended_at = :at
             WHERE turn_id = :turn_id AND number = :number AND state = '{StepState.BEGUN}'"""
         return self._db.run(sql, {"turn_id": turn_id, "number": number, "state": state, "at": at}) > 0
+
+    def hear(self, line: Heard) -> None:
+        self._db.run(f"INSERT INTO heard ({_HEARD}) VALUES ({placeholders(Heard._fields)})", line._asdict())
+
+    def heard_in(self, session_id: str) -> list[Heard]:
+        condition, parameters = self._own()
+        sql = f"""
+            SELECT {columns(Heard._fields, "h")} FROM heard h JOIN turns ON turns.id = h.turn_id
+            WHERE turns.session_id = :session_id AND {condition} ORDER BY h.at, h.number"""
+        return [Heard._make(row) for row in self._db.rows(sql, parameters | {"session_id": session_id})]
+
+    def forget_heard(self, line: Heard) -> bool:
+        sql = "DELETE FROM heard WHERE turn_id = :turn_id AND number = :number"
+        return self._db.run(sql, {"turn_id": line.turn_id, "number": line.number}) > 0
 
     def _find(self, wanted: str, value: str) -> Turn | None:
         condition, parameters = self._own()

@@ -108,7 +108,7 @@ class Chat:
         if message is None:
             broken = await door.read(find_broken_turn, self.session_id)
             assert broken is not None
-            await runner.carry_on(opening, broken, events.append, Preferences())
+            await runner.carry_on(opening, broken.turn, events.append, Preferences())
         else:
             await runner.answer(opening, message, events.append, Preferences())
         await holder.end()

@@ -278,8 +278,20 @@ def test_a_question_at_a_poor_terminal_expires_and_its_line_is_not_lost() -> Non
         os.write(writing, b"always\nhello\n")
         return [first, await prompt.agree("Sure?", 5.0), await prompt.ask(), "\x1b" in out.getvalue()]
 
-    reading, writing = os.pipe()
+    writing, reading = os.openpty()
     assert asyncio.run(work(reading, writing)) == [Agreement.NO, Agreement.ALWAYS, "hello", False]
+    os.close(reading)
+    os.close(writing)
+
+
+def test_what_comes_through_a_pipe_agrees_to_nothing_and_stays_a_message() -> None:
+    async def work(reading: int) -> list[object]:
+        prompt = LinePrompt(reading, io.StringIO())  # as in `printf … | segue` at a terminal
+        return [await prompt.agree("Sure?", 5.0), await prompt.ask()]
+
+    reading, writing = os.pipe()
+    os.write(writing, b"yes\n")
+    assert asyncio.run(work(reading)) == [Agreement.NO, "yes"]
     os.close(reading)
     os.close(writing)
 

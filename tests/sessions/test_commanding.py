@@ -25,10 +25,9 @@ from segue.core.messages import State, draft
 from segue.core.preferences import Effort, Preferences, Verbosity, decode
 from segue.core.scope import OWNER_AT_CONSOLE, Audience, Principal, Scope
 from segue.core.sessions import Session
-from segue.core.turns import Turn, TurnState
 from segue.core.usage import Billing, Usage
 from segue.ports.store import Store, Transaction
-from segue.sessions.commanding import READS, act, carry_out
+from segue.sessions.commanding import READS, act
 from segue.sessions.commanding.acts import (
     Again,
     Answer,
@@ -86,7 +85,8 @@ def give(store: Store, text: str, session_id: str | None = "a", scope: Scope = M
     command = parse(text)
     assert isinstance(command, Command)
     situation = Situation(session_id, NOW, UTC, "fresh", model="openai/gpt")._replace(**more)
-    return carry_out(store, scope, command, situation)
+    run = store.read if command.name in READS else store.write
+    return run(scope, act, command, situation)
 
 
 def found(store: Store, name: str) -> Session:
@@ -387,6 +387,7 @@ def test_a_damaged_index_is_begun_again_by_whoever_searches(home: Path) -> None:
         answer = give(store, "/search hotel")
         assert (answer.act, answer.is_index_damaged) == (Offer(("a",)), True)
         assert REBUILDING in answer.text
+        store.begin_index_again()
         assert not give(store, "/search hotel").is_index_damaged
 
 
@@ -418,20 +419,18 @@ def test_what_was_compressed_is_not_undone(talk: Store) -> None:
 
 def test_retry_asks_the_same_again(talk: Store) -> None:
     parts = [{"type": "text", "text": "look"}, {"type": "image_url", "image_url": {"url": "x"}}]
-    assert give(talk, "/retry").act == Again("which tram?", "which tram?")
+    assert give(talk, "/retry").act == Again("which tram?", "which tram?", undo_from=3)
     say(talk, "a", parts)
-    assert give(talk, "/retry").act == Again("look\n[image]", parts)
+    assert give(talk, "/retry").act == Again("look\n[image]", parts, undo_from=7)
     states = [message.state for message in talk.read(ME, lambda tx: tx.messages.of("a", every_state=True))]
-    assert states == [State.LIVE] * 2 + [State.UNDONE] * 5
+    assert states == [State.LIVE] * 7, "it falls silent when it is said again, and not before"
     assert give(talk, "/retry", None).act is None
 
 
 @pytest.mark.parametrize("text", ["/undo", "/retry"])
 def test_nothing_is_undone_under_an_answer_that_is_being_written(talk: Store, text: str) -> None:
-    turn = Turn("t", "a", "run", TurnState.RUNNING, 1, 3, 10.0)
-    talk.write(ME, lambda tx: tx.turns.insert(turn))
     with pytest.raises(InUse, match="/stop"):
-        give(talk, text)
+        give(talk, text, is_answering=True)
     assert found(talk, "a").message_count == 6
 
 

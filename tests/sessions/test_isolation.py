@@ -11,6 +11,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from segue.core.background import Process, ProcessState
 from segue.core.errors import SegueError
 from segue.core.ids import LaneKey
 from segue.core.lifecycle import Lane
@@ -20,7 +21,8 @@ from segue.core.policy import ResetReason
 from segue.core.query import Word, parse
 from segue.core.scope import OWNER_AT_CONSOLE, Audience, Principal, Scope
 from segue.core.sessions import Session
-from segue.core.turns import Step, StepKind, StepState, Turn, TurnState
+from segue.core.turns import Heard, Step, StepKind, StepState, Turn, TurnState
+from segue.core.usage import Billing, Purpose, Usage, spent
 from segue.ports import store as ports
 from segue.ports.store import Filter, Narrowing, ResetRow, Stretch, Transaction
 from segue.sessions import discarding, exporting, finding, insights, listing, reading, recalling, searching
@@ -60,6 +62,7 @@ class Asker:
         self.titles = [f"{name}-title" for name in names]
         self.lanes = [f"{name}-lane" for name in names]
         self.turns = [f"{name}-turn" for name in names]
+        self.processes = [f"{name}-process" for name in names]
         self.words = [f"{name}w" for name in names]
         self.numbers = range(newest - 3 * len(names), newest + 1)
 
@@ -105,9 +108,13 @@ def every_table(asker: Asker) -> dict[str, Any]:
         "Lanes.listed": tx.lanes.listed(),
         "Lanes.resets": each(tx.lanes.resets, asker.lanes),
         "Lanes.reset_into": each(tx.lanes.reset_into, asker.ids),
-        "Turns.find": each(tx.turns.find, asker.turns),
+        "Turns.heard_in": each(tx.turns.heard_in, asker.ids),
         "Turns.running_in": each(tx.turns.running_in, asker.ids),
         "Turns.steps": each(tx.turns.steps, asker.turns),
+        "Ledger.of": each(tx.ledger.of, asker.ids),
+        "Processes.of": each(tx.processes.of, asker.ids),
+        "Processes.running": tx.processes.running(),
+        "Processes.find": each(tx.processes.find, asker.processes),
         "Trash.listed": tx.trash.listed(),
         "Trash.older_than": tx.trash.older_than(NOW + 9),
         "Trash.oldest": tx.trash.oldest(),
@@ -124,7 +131,9 @@ NO_READS = {
     "Sessions": "insert change record recount add_usage delete tag untag",
     "Messages": "append insert mark",
     "Lanes": "insert change delete add_reset",
-    "Turns": "insert change begin_step end_step",
+    "Turns": "insert change begin_step end_step hear forget_heard",
+    "Ledger": "add",
+    "Processes": "insert change",
     "Leases": "take hold release now add_run change_run",
     "Trash": "put remove",
     "Meta": "set remove",
@@ -201,6 +210,10 @@ def furnish(tx: Transaction, owners: list[tuple[str, str]]) -> None:
         append_message(tx, session.id, draft("tool", f"{name}w common output", NOW, tool_call_id="1"))
         tx.turns.insert(Turn(f"{name}-turn", session.id, f"{name}-run", TurnState.RUNNING, 1, 1, NOW))
         tx.turns.begin_step(Step(f"{name}-turn", 1, StepKind.TOOL, f"{name}tool", "1", 0, StepState.BEGUN, NOW))
+        tx.turns.hear(Heard(f"{name}-turn", 1, f"{name}w", NOW))
+        tx.ledger.add(spent(session.id, NOW, Purpose.ANSWER, Usage(input_tokens=1), Billing(model=f"{name}-model")))
+        process = Process(f"{name}-process", session.id, "run", f"{name}w", "/", 1, ProcessState.RUNNING, NOW)
+        tx.processes.insert(process)
         key = LaneKey(f"{name}-lane")
         tx.lanes.insert(Lane(key, None, at, principal=principal, audience=audience, created_at=at, updated_at=at))
         tx.lanes.add_reset(ResetRow(key, at, ResetReason.ASKED, name, None, session.id, True))
@@ -215,6 +228,8 @@ def test_every_method_that_reads_is_asked(store: SqlStore) -> None:
         ports.Messages,
         ports.Lanes,
         ports.Turns,
+        ports.Ledger,
+        ports.Processes,
         ports.Leases,
         ports.Trash,
         ports.Meta,

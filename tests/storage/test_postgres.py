@@ -19,7 +19,7 @@ from segue.core.policy import ResetReason
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.scope import Audience, Principal, Scope
 from segue.core.sessions import Session
-from segue.core.turns import Step, StepKind, StepState, Turn, TurnState
+from segue.core.turns import Heard, Step, StepKind, StepState, Turn, TurnState
 from segue.core.usage import Billing, Purpose, Usage, spent
 from segue.ports.store import ResetRow, Transaction, TrashEntry
 from segue.sessions.recording import append_message
@@ -53,6 +53,7 @@ def furnish(tx: Transaction, name: str, scope: Scope) -> None:
     tx.trash.put(entry, f"payload of {name}")
     tx.turns.insert(Turn(f"turn of {name}", name, "run", TurnState.RUNNING, 1, 1, 1.0))
     tx.turns.begin_step(Step(f"turn of {name}", 1, StepKind.TOOL, "tool", "call", 0, StepState.BEGUN, 1.0))
+    tx.turns.hear(Heard(f"turn of {name}", 1, "and leeks", 1.0))
     tx.ledger.add(spent(name, 1.0, Purpose.ANSWER, Usage(input_tokens=1), Billing()))
     tx.processes.insert(Process(f"process of {name}", name, "run", "sleep 1", "/", 1, ProcessState.RUNNING, 1.0))
     tx.leases.add_run(Run(f"run of {name}", "segue chat", "host", "boot", 1, "1", 1.0, 1.0))

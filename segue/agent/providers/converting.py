@@ -165,11 +165,17 @@ def _call(call: Chat, notes: Sequence[Chat], voice: Voice) -> ToolCallPart:
     details = kept if isinstance(kept, dict) else None
     return ToolCallPart(
         called(call),
-        arguments if isinstance(arguments, str) else "{}",
+        _sendable(name, called(call), arguments if isinstance(arguments, str) else "{}", voice),
         _fitting(name, voice),
         provider_name=voice.provider if details else None,
         provider_details=details,
     )
+
+
+def _sendable(call_id: str, name: str, written: str, voice: Voice) -> str:
+    """The arguments as the model wrote them; what is no object is quoted where the wire format wants one."""
+    is_object = voice.kind != "anthropic" or ToolCall(call_id, name, written).parsed() is not None
+    return written if is_object else json.dumps({"INVALID_JSON": written})
 
 
 def _notes(chat: Chat) -> list[Chat]:

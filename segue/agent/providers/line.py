@@ -47,11 +47,10 @@ class Line:
     async def ask(self, request: Request) -> AsyncGenerator[Text | Reasoning | Reply]:
         """What the model answers, piece by piece; whatever goes wrong is a `ModelError`."""
         pieces = Pieces()
+        messages, field = model_messages(request.conversation, self._voice())
+        speaker = self._wire.speaker(field)
+        said = settings(self._endpoint, request.effort)
         try:
-            voice = self._voice()
-            messages, field = model_messages(request.conversation, voice)
-            speaker = self._wire.speaker(field)
-            said = settings(self._endpoint, request.effort)
             async with speaker.request_stream(messages, said, _parameters(request)) as answer:
                 async for event in answer:
                     for piece in pieces.take(*_words(event)):

@@ -30,18 +30,18 @@ async def converse(begin: Beginning) -> int:
     cwd = _working_directory()
     with app.open_store(chosen=settings) as store:
         standing = Standing()
-        prompt = first = None
-        if begin.is_new and is_full_terminal():
-            prompt = _prompt(settings, store, standing)
+        prompt = _prompt(settings, store, standing) if begin.question is None else None
+        first = None
+        if prompt is not None and begin.is_new and is_full_terminal():
             first = asyncio.create_task(prompt.ask())
             await asyncio.sleep(_DRAWING)
         loaded = await asyncio.to_thread(import_module, _ROOM)
         room: Room = loaded.Room(settings, store, cwd, begin, standing)
         try:
-            await room.enter()
-            if begin.question is not None:
-                return await room.answer_once(begin.question)
-            return await room.talk(prompt or _prompt(settings, store, standing), first)
+            await room.enter(prompt)
+            if prompt is None:
+                return await room.answer_once(begin.question or "")
+            return await room.talk(prompt, first)
         finally:
             await room.leave()
 

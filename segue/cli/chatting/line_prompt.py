@@ -35,7 +35,7 @@ class LinePrompt:
                 return line
 
     async def agree(self, question: str, seconds: float = 60.0) -> Agreement:
-        if self._terminal is None:
+        if self._terminal is None or not os.isatty(self._descriptor):
             return Agreement.NO  # what comes through a pipe is no answer
         self._show(f"{printable(question)}\n[y]es, [n]o, [a]lways? ")
         try:

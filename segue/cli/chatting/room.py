@@ -5,6 +5,7 @@ from pathlib import Path
 
 from segue.agent.chat import Chat
 from segue.app.chatting import OpenChat
+from segue.cli.chatting import interrupts
 from segue.cli.chatting.asking import Agreement, Prompt
 from segue.cli.chatting.beginning import Beginning
 from segue.cli.chatting.farewell import farewell
@@ -40,20 +41,29 @@ class Room:
         self._chat: Chat = self._open.chat
         self._prompt: Prompt | None = None
         self._allowed: set[str] = set()
+        self._later: list[str] = []
         self._standing = standing
         standing.model = lambda: self._chat.model
         self._failure: str | None = None
 
-    async def enter(self) -> None:
+    async def enter(self, prompt: Prompt | None) -> None:
+        """Go where the person wants to be; whoever answers meanwhile can ask them already."""
+        self._prompt = prompt
         await self._open.begin()
-        if self._begin.model:
-            await self._chat.command(Command("model", self._begin.model))
+        await self._go()
+
+    async def _go(self) -> None:
         if self._begin.name is not None:
-            await self._arrived(await self._chat.resume(self._begin.name))
+            answer: Answer | None = await self._chat.resume(self._begin.name)
         elif self._begin.is_latest:
             answer = await self._chat.resume_latest()
             if answer is None:
                 raise Invalid("There is no conversation to go on with yet; `segue` begins one.")
+        else:
+            answer = None
+        if self._begin.model:
+            await self._chat.command(Command("model", self._begin.model))
+        if answer is not None:
             await self._arrived(answer)
 
     async def answer_once(self, question: str) -> int:
@@ -63,15 +73,14 @@ class Room:
         return 1 if self._failure else 0
 
     async def talk(self, prompt: Prompt, first: Awaitable[str | None] | None = None) -> int:
-        """Until the person leaves; what they said `first` may be being typed already."""
-        self._prompt = prompt
+        """Until the person leaves; what they say `first` may be being typed already."""
         await self._refresh()
         text = await (first or prompt.ask())
         while text is not None:
             if text.strip() and not await self._take(text):
                 break
             await self._refresh()
-            text = await prompt.ask()
+            text = self._later.pop(0) if self._later else await prompt.ask()
         return 0
 
     async def leave(self) -> None:
@@ -105,18 +114,20 @@ class Room:
                 return False
             case Switch(recap=True):
                 await self._arrived(answer, is_told=True)
-            case Begin(text=str(text)) | Again(content=text):
+            case Begin(text=str(text)):
                 await self._turn(text)
+            case Again(content=content, undo_from=seq):
+                await self._turn(content, undo_from=seq)
             case Stop():
                 self._screen.say("Nothing is being done.")
         return True
 
-    async def _turn(self, content: object) -> None:
+    async def _turn(self, content: object, *, undo_from: int | None = None) -> None:
         self._failure = None
         before = self._chat.session_id
         self._screen.begin()
         try:
-            await self._listened_to(self._chat.say(content, self._show))
+            await self._listened_to(self._chat.say(content, self._show, undo_from=undo_from))
         except SegueError as error:
             self._show(Failed(str(error)))
         if before is not None and self._chat.session_id != before:
@@ -133,10 +144,24 @@ class Room:
 
     async def _listened_to(self, working: Awaitable[object]) -> None:
         if self._prompt is None:
-            await working
+            with interrupts.calling(self._chat.stop):
+                await working
             return
-        async with self._prompt.listening(self._screen, self._chat.stop, self._chat.steer):
+        async with self._prompt.listening(self._screen, self._chat.stop, self._overhear):
             await working
+
+    def _overhear(self, text: str) -> None:
+        """Something was typed while the agent works: a word to it, or a command that waits unless it is /stop."""
+        match parse(text):
+            case Command("stop"):
+                self._chat.stop()
+            case None if self._chat.steer(text):
+                pass
+            case None:
+                self._later.append(text)
+            case _:
+                self._later.append(text)
+                self._tell(f"{text.split()[0]} is done when this answer is there; /stop ends it at once.")
 
     async def _recall(self) -> None:
         session = await self._chat.session()

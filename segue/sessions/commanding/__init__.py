@@ -3,9 +3,8 @@
 from collections.abc import Callable
 
 from segue.core.commands import Command
-from segue.core.scope import Scope
 from segue.core.text import one_line
-from segue.ports.store import Store, Transaction
+from segue.ports.store import Transaction
 from segue.sessions.commanding.acts import Answer, Quit, Situation, Stop, session_of
 from segue.sessions.commanding.choosing import model, think, verbose
 from segue.sessions.commanding.helping import help_
@@ -16,22 +15,16 @@ from segue.sessions.commanding.switching import branch, new, resume, sessions
 from segue.sessions.commanding.telling import status, usage
 from segue.sessions.commanding.undoing import retry, undo
 
-READS = frozenset({"sessions", "history", "search", "status", "usage", "context", "stop", "help", "quit"})
+READS = frozenset({"sessions", "history", "retry", "search", "status", "usage", "context", "stop", "help", "quit"})
 """Commands that change nothing: they can be given a transaction for reading."""
+
+CHANGES = frozenset({"title", "undo", "model", "think", "verbose"})
+"""Commands that change the session they are given in: whoever gives one has to have it."""
 
 
 def act(tx: Transaction, command: Command, situation: Situation) -> Answer:
     """Do what a command says. What cannot be done is a `SegueError`, and then nothing has changed."""
     return _ACTS[command.name](tx, command.argument, situation)
-
-
-def carry_out(store: Store, scope: Scope, command: Command, situation: Situation) -> Answer:
-    """The same in a transaction of its own."""
-    run = store.read if command.name in READS else store.write
-    answer = run(scope, act, command, situation)
-    if answer.is_index_damaged:
-        store.begin_index_again()
-    return answer
 
 
 def _stop(_tx: Transaction, _argument: str, _situation: Situation) -> Answer:

@@ -29,6 +29,10 @@ def _unclaimed(_tx: Transaction, _session_id: str) -> None:
     return None
 
 
+def _everything_is(_tx: Transaction, _session_id: str) -> bool:
+    return True
+
+
 class Situation(NamedTuple):
     """Where and when a command is given."""
 
@@ -55,6 +59,10 @@ class Situation(NamedTuple):
     """For how many seconds more a search may look."""
     claim: Callable[[Transaction, str], object] = _unclaimed
     """Makes a session ours, in the transaction that goes over to it; raises when somebody else is at work there."""
+    is_ours: Callable[[Transaction, str], bool] = _everything_is
+    """Whether we are still the ones at work in a session, so that it ends when we leave it."""
+    is_answering: bool = False
+    """Whether an answer is being written at this moment."""
     in_terminal: bool = True
 
 
@@ -78,10 +86,14 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Say what was said before once more; `content` is all of it, where `text` are its words."""
+    """Say what was said before once more; `content` is all of it, where `text` are its words.
+
+    Whoever does it lets the conversation fall silent from `undo_from` on, in the transaction that says it again.
+    """
 
     text: str
     content: Any
+    undo_from: int
 
 
 @dataclass(frozen=True, slots=True)

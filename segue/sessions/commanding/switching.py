@@ -28,7 +28,7 @@ def new(tx: Transaction, argument: str, situation: Situation) -> Answer:
     first = argument or None
     if session is None:
         return Answer("This is a new conversation already." if first is None else "", Begin(first, chosen))
-    end_session(tx, session.id, ResetReason.ASKED, situation.now)
+    _leave(tx, situation, ResetReason.ASKED)
     told = "A new conversation begins."
     if session.message_count:
         told += f" The last one, “{name_of(session)}”, is kept: {way_back(session.id)}"
@@ -53,9 +53,9 @@ def resume(tx: Transaction, argument: str, situation: Situation) -> Answer:
         return sessions(tx, "", situation)
     named = _named(tx, wanted, situation)
     target = get_session(tx, find_tip(tx, named))
+    situation.claim(tx, target.id)
     if target.id == situation.session_id:
         return Answer("You are in that conversation already.")
-    situation.claim(tx, target.id)
     _leave(tx, situation, "session_switch")
     _take_up(tx, target)
     told = f"You are in “{name_of(target)}” now ({one_line(target.id)})."
@@ -106,7 +106,7 @@ def _named(tx: Transaction, wanted: str, situation: Situation) -> str:
 
 def _leave(tx: Transaction, situation: Situation, reason: str) -> None:
     session = tx.sessions.find(situation.session_id or "")
-    if session is not None:
+    if session is not None and situation.is_ours(tx, session.id):
         end_session(tx, session.id, reason, situation.now)
 
 

@@ -1,7 +1,7 @@
-"""`/undo` and `/retry`: what was said last falls silent."""
+"""`/undo` and `/retry`: what was said last falls silent, at once or when it is said again."""
 
 from segue.core.errors import InUse
-from segue.core.messages import SUMMARY_SEQ, first_line_of
+from segue.core.messages import SUMMARY_SEQ, Message, first_line_of
 from segue.core.sessions import Session
 from segue.core.text import count, one_line, shorten
 from segue.ports.store import Transaction
@@ -15,12 +15,12 @@ _QUOTED = 80
 def undo(tx: Transaction, argument: str, situation: Situation) -> Answer:
     turns = how_many(argument, 1, "/undo")
     session = session_of(tx, situation)
-    done = _rewind(tx, session, turns)
+    done = _rewind(tx, session, turns, situation)
     if session is None or done.target is None:
         return Answer(_nothing(tx, session, "undo"))
     name, seq = one_line(session.id), done.target.seq
     return Answer(
-        f"Undone: {count(done.turns, 'turn')}, {count(done.messages, 'message')}, from “{_quoted(done)}” on.\n"
+        f"Undone: {count(done.turns, 'turn')}, {count(done.messages, 'message')}, from “{_quoted(done.target)}” on.\n"
         f"Nothing is lost: `segue sessions show {name} --around {seq}` shows what was undone, and in Python"
         f" `SessionDB().restore_rewound({name!r}, {done.target.id})` brings it back."
     )
@@ -28,24 +28,36 @@ def undo(tx: Transaction, argument: str, situation: Situation) -> Answer:
 
 def retry(tx: Transaction, _argument: str, situation: Situation) -> Answer:
     session = session_of(tx, situation)
-    done = _rewind(tx, session, 1)
-    if done.target is None:
+    last = _last_said(tx, session, situation)
+    if last is None:
         return Answer(_nothing(tx, session, "try again"))
-    text = done.target.content or ""
-    return Answer(f"Once more: “{_quoted(done)}”", Again(text, done.target.original))
+    again = Again(last.content or "", last.original, undo_from=last.seq)
+    return Answer(f"Once more: “{_quoted(last)}”", again)
 
 
-def _rewind(tx: Transaction, session: Session | None, turns: int) -> Rewound:
+def _last_said(tx: Transaction, session: Session | None, situation: Situation) -> Message | None:
+    """What a person said last; it falls silent when it is said again, and not before."""
+    if session is None:
+        return None
+    _refuse_while_answering(situation)
+    seqs = tx.messages.last_user_seqs(session.id, 1)
+    return tx.messages.find_seq(session.id, seqs[0]) if seqs else None
+
+
+def _rewind(tx: Transaction, session: Session | None, turns: int, situation: Situation) -> Rewound:
     if session is None:
         return Rewound(0, 0, None)
-    if tx.turns.running_in(session.id):
-        raise InUse("An answer is still being written; /stop ends it.")
+    _refuse_while_answering(situation)
     return rewind_turns(tx, session.id, turns)
 
 
-def _quoted(done: Rewound) -> str:
-    said = done.target.content if done.target else ""
-    return shorten(one_line(first_line_of(said)), _QUOTED) or "(no words)"
+def _refuse_while_answering(situation: Situation) -> None:
+    if situation.is_answering:
+        raise InUse("An answer is still being written; /stop ends it.")
+
+
+def _quoted(said: Message) -> str:
+    return shorten(one_line(first_line_of(said.content)), _QUOTED) or "(no words)"
 
 
 def _nothing(tx: Transaction, session: Session | None, what: str) -> str:

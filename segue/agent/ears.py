@@ -1,0 +1,65 @@
+"""What people say while an agent works: kept at once, heard between two steps, and never said twice."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+
+from segue.agent.door import Door
+from segue.core.errors import StoreError
+from segue.core.leases import Lease
+from segue.core.turns import Heard, Turn
+from segue.sessions import turning
+
+
+class Ears:
+    """Open for as long as a turn runs."""
+
+    def __init__(self, door: Door, lease: Lease, turn: Turn, earlier: Sequence[Heard] = ()) -> None:
+        self._door = door
+        self._lease = lease
+        self._turn = turn
+        self._waiting = deque(earlier)
+        self._passed_on: deque[Heard] = deque()
+        self._last = max((line.number for line in earlier), default=0)
+        self._keeping: set[asyncio.Task[None]] = set()
+        self._is_open = True
+
+    def hear(self, text: str) -> bool:
+        """Keep a line for the agent; False when the turn is over."""
+        if not self._is_open:
+            return False
+        self._last += 1
+        line = Heard(self._turn.id, self._last, text, time.time())
+        self._waiting.append(line)
+        keeping = asyncio.create_task(self._keep(line))
+        self._keeping.add(keeping)
+        keeping.add_done_callback(self._keeping.discard)
+        return True
+
+    def take(self) -> list[str]:
+        """What the agent has not been told yet."""
+        lines = list(self._waiting)
+        self._passed_on += lines
+        self._waiting.clear()
+        return [line.content for line in lines]
+
+    def acknowledged(self, text: str) -> Heard:
+        """The line that the agent says it has heard; a text of its own is a new one."""
+        for line in self._passed_on:
+            if line.content == text:
+                self._passed_on.remove(line)
+                return line
+        self._last += 1
+        return Heard(self._turn.id, self._last, text, time.time())
+
+    async def close(self) -> None:
+        """Hear nothing more; what was heard is kept by then."""
+        self._is_open = False
+        if self._keeping:
+            await asyncio.wait(self._keeping)
+
+    async def _keep(self, line: Heard) -> None:
+        with suppress(StoreError):  # the turn meets the same trouble with its next word, and tells it
+            await self._door.write(turning.hear, self._lease, line)
