@@ -10,7 +10,7 @@ from segue.agent.holding import Holder
 from segue.agent.turn import Agrees, Emit, TurnRunner
 from segue.core.commands import Command
 from segue.core.errors import SegueError
-from segue.core.events import CarryOn, Event, Note
+from segue.core.events import CarryOn, Event, Note, Steered
 from segue.core.leases import Lease
 from segue.core.messages import draft
 from segue.core.preferences import Preferences, encode
@@ -24,7 +24,7 @@ from segue.sessions.commanding.acts import Answer, Begin, Offer, Prefer, Situati
 from segue.sessions.finding import get_session
 from segue.sessions.listing import list_sessions
 from segue.sessions.starting import create_session, end_session
-from segue.sessions.turning import close_left_turn, find_broken_turn, give_up_turn, has_unheard
+from segue.sessions.turning import close_left_turn, find_broken_turn, find_unheard, give_up_turn
 
 LEFT = "user_exit"
 _SEARCH_SECONDS = 0.25
@@ -97,7 +97,9 @@ class Chat:
 
     async def _followed_up(self, runner: TurnRunner, watch: "_Watch", is_well: bool) -> None:
         """What was said meanwhile and came too late for the turn is answered in the next one."""
-        while is_well and await self._kit.door.read(has_unheard, str(self.session_id)):
+        while is_well and (waiting := await self._kit.door.read(find_unheard, str(self.session_id))):
+            for line in waiting:
+                watch(Steered(line.content))
             is_well = await runner.answer(self._claim, None, watch, self.preferences)
         if watch.carried_on:
             await self.resume(watch.carried_on)

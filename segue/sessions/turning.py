@@ -156,8 +156,9 @@ def record_speech(tx: Transaction, lease: Lease, turn: Turn, line: Heard) -> Non
     append_message(tx, turn.session_id, draft("user", line.content, line.at))
 
 
-def has_unheard(tx: Transaction, session_id: str) -> bool:
-    return bool(tx.turns.heard_in(session_id))
+def find_unheard(tx: Transaction, session_id: str) -> list[Heard]:
+    """What was said while a turn ran, and came too late for it."""
+    return tx.turns.heard_in(session_id)
 
 
 def cancel_heard(tx: Transaction, lease: Lease, session_id: str) -> list[Heard]:

@@ -1,155 +1,23 @@
 """Our loop and what becomes of it in the store: tools, approvals, steering, stand-ins, stopping, trouble."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from places import Answering, Place, Probe, Scripted, fine, one_turn, results, run, wants
 
-from segue.agent.chat import Chat, Kit
-from segue.agent.door import Door
-from segue.agent.holding import Holder
 from segue.agent.loop import MOST_MODEL_CALLS, Loop
 from segue.core.commands import Command
-from segue.core.errors import InUse, ModelError, ModelUnavailable, StoreFull
-from segue.core.events import Done, Event, Failed, Note, Reply, Steered, Text, ToolCall, ToolFinished
-from segue.core.leases import Run
-from segue.core.preferences import Preferences
+from segue.core.errors import InUse, ModelUnavailable, StoreFull
+from segue.core.events import Done, Failed, Note, Reply, Steered, Text, ToolCall
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.usage import Billing, Usage
-from segue.ports.agent import Agent
 from segue.ports.model import Model, Request
-from segue.ports.tool import ToolFailed, ToolSpec
+from segue.ports.tool import ToolFailed
 from segue.storage.store import SqlStore
-
-Answering = Callable[[Request], Reply | ModelError]
-
-
-class Scripted:
-    """A model that answers as a function says."""
-
-    provider = "test"
-
-    def __init__(self, answer: Answering, name: str = "scripted", pause: float = 0.0) -> None:
-        self.name = name
-        self.asked: list[Request] = []
-        self._answer = answer
-        self._pause = pause
-
-    async def stream(self, request: Request) -> AsyncGenerator[Text | Reply]:
-        self.asked.append(request)
-        answer = self._answer(request)
-        if isinstance(answer, ModelError):
-            raise answer
-        for word in answer.text.split():
-            yield Text(f"{word} ")
-            await asyncio.sleep(self._pause)
-        yield answer
-
-
-class Probe:
-    """A tool that does what a test wants."""
-
-    def __init__(self, run: Callable[[dict[str, Any]], Awaitable[str]], risk: str | None = None) -> None:
-        self.spec = ToolSpec("probe", "For tests.", {"type": "object"})
-        self._run = run
-        self._risk = risk
-
-    def is_idempotent(self, _arguments: dict[str, Any]) -> bool:
-        return False
-
-    def risk(self, _arguments: dict[str, Any]) -> str | None:
-        return self._risk
-
-    async def run(self, arguments: dict[str, Any], _session_id: str) -> str:
-        return await self._run(arguments)
-
-
-async def fine(_arguments: dict[str, Any]) -> str:
-    return "fine"
-
-
-def wants(arguments: str = "{}", name: str = "probe") -> Answering:
-    """Asks for a tool once, and is content with whatever comes of it."""
-
-    def answer(request: Request) -> Reply:
-        if request.conversation[-1]["role"] == "tool":
-            return Reply("All done.")
-        return Reply("Let me see.", (ToolCall("c1", name, arguments),), finish_reason="tool_calls")
-
-    return answer
-
-
-class Place:
-    """A chat on a store, as one process has it."""
-
-    def __init__(self, store: SqlStore, agent: Agent, name: str = "run", *, agrees: bool = True) -> None:
-        self.store = store
-        self.events: list[Event] = []
-        self.door = Door(store, OWNER)
-        run = Run(name, "segue chat", "here", "boot", 7, "1", 1.0, 1.0)
-        self.holder = Holder(self.door, run, lambda _: False)
-
-        async def agent_for(_: Preferences) -> Agent:
-            return agent
-
-        async def answer(_call: ToolCall, _risk: str) -> bool:
-            return agrees
-
-        ids = (f"{name}-{number}" for number in range(99))
-        self.chat = Chat(
-            Kit(
-                door=self.door,
-                holder=self.holder,
-                agent_for=agent_for,
-                model_named=lambda _: "scripted",
-                resolve_model=str,
-                new_session_id=lambda: next(ids),
-                prompt=lambda began: f"Begun {began:%Y}",
-                parts=list,
-                agrees=answer,
-                zone=UTC,
-            )
-        )
-
-    async def say(self, text: str) -> list[Event]:
-        self.events.clear()
-        await self.chat.say(text, self.events.append)
-        return list(self.events)
-
-    def rows(self) -> list[tuple[str, str | None]]:
-        assert self.chat.session_id is not None
-        found = self.store.read(OWNER, lambda tx: tx.messages.of(str(self.chat.session_id)))
-        return [(message.role, message.content) for message in found]
-
-
-def run(place: Place, work: Callable[[], Awaitable[None]]) -> None:
-    async def all_of_it() -> None:
-        await place.holder.begin()
-        try:
-            await work()
-        finally:
-            await place.chat.close()
-            place.door.close()
-
-    asyncio.run(asyncio.wait_for(all_of_it(), 60))
-
-
-def one_turn(store: SqlStore, agent: Agent, text: str = "hello", *, agrees: bool = True) -> tuple[Place, list[Event]]:
-    place = Place(store, agent, agrees=agrees)
-    seen: list[Event] = []
-
-    async def work() -> None:
-        seen.extend(await place.say(text))
-
-    run(place, work)
-    return place, seen
-
-
-def results(events: list[Event]) -> list[tuple[str, bool]]:
-    return [(event.output, event.is_error) for event in events if isinstance(event, ToolFinished)]
 
 
 def test_a_tool_is_run_and_its_result_is_told(store: SqlStore) -> None:

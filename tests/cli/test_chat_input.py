@@ -11,17 +11,20 @@ import stat
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
+from prompt_toolkit.application import Application, get_app_or_none
+from prompt_toolkit.enums import DEFAULT_BUFFER
+from prompt_toolkit.formatted_text import fragment_list_to_text, to_formatted_text
 from prompt_toolkit.input import PipeInput, create_pipe_input
+from prompt_toolkit.layout import FormattedTextControl
 from prompt_toolkit.output import DummyOutput
 from terminal import PATIENCE, Terminal
 
-from segue.cli.chatting import interrupts, past
+from segue.cli.chatting import agreement_line, interrupts, past
 from segue.cli.chatting.asking import Agreement
 from segue.cli.chatting.editor import Terminal as Place
 from segue.cli.chatting.line_prompt import LinePrompt
@@ -51,16 +54,51 @@ def paste(text: str) -> str:
     return f"\x1b[200~{text}\x1b[201~"
 
 
+class Typist:
+    """Somebody who looks before typing."""
+
+    def __init__(self, pipe: PipeInput) -> None:
+        self._pipe = pipe
+
+    async def see(self, what: Callable[[Application[Any]], bool]) -> None:
+        while (app := get_app_or_none()) is None or not app.is_running or not what(app):
+            await asyncio.sleep(0.002)
+
+    async def see_line(self, text: str) -> None:
+        await self.see(lambda app: app.layout.has_focus(DEFAULT_BUFFER) and app.current_buffer.text == text)
+
+    async def see_menu(self) -> None:
+        await self.see(lambda app: bool((menu := app.current_buffer.complete_state) and menu.completions))
+
+    async def see_question(self) -> None:
+        """One that can be answered."""
+        await self.see(lambda app: "[y]es" in _words(app))
+
+    def press(self, keys: str) -> None:
+        self._pipe.send_text(keys)
+
+
+def _words(app: Application[Any]) -> str:
+    control = app.layout.current_control
+    return fragment_list_to_text(to_formatted_text(control.text)) if isinstance(control, FormattedTextControl) else ""
+
+
+async def _leave_alone(_typist: Typist) -> None:
+    """Nothing more is typed."""
+
+
 def typed(
-    folder: Path, keys: str, work: Callable[[TerminalPrompt], Awaitable[T]], later: tuple[tuple[float, str], ...] = ()
+    folder: Path,
+    keys: str,
+    work: Callable[[TerminalPrompt], Awaitable[T]],
+    then: Callable[[Typist], Awaitable[None]] = _leave_alone,
 ) -> T:
-    """What a prompt makes of keys, and of more keys some seconds later."""
+    """What a prompt makes of keys, and of what somebody types then."""
 
     async def run(pipe: PipeInput) -> T:
         prompt = TerminalPrompt(folder / "typed", OFFERS, str, terminal=Place(pipe, DummyOutput()), out=io.StringIO())
-        for seconds, more in later:
-            asyncio.get_running_loop().call_later(seconds, pipe.send_text, more)
-        return await asyncio.wait_for(work(prompt), PATIENCE)
+        made, _ = await asyncio.wait_for(asyncio.gather(work(prompt), then(Typist(pipe))), PATIENCE)
+        return made
 
     with create_pipe_input() as pipe:
         sending = threading.Thread(target=pipe.send_text, args=[keys], daemon=True)  # a pipe holds only so much
@@ -117,10 +155,7 @@ def test_a_paste_stands_in_the_line_as_a_few_words() -> None:
 
 @pytest.mark.parametrize("text", ["x" * 1_000_000, "word and word\n" * 70_000, "\x1b[31m葱\n" * 150_000])
 def test_a_megabyte_can_be_pasted(tmp_path: Path, text: str) -> None:
-    begun = time.monotonic()
-    message = asked(tmp_path, paste(text) + "\r")
-    assert message == text.replace("\x1b[31m", "")
-    assert time.monotonic() - begun < PATIENCE / 2
+    assert asked(tmp_path, paste(text) + "\r") == text.replace("\x1b[31m", "")
 
 
 def test_commands_and_their_arguments_are_offered() -> None:
@@ -135,58 +170,100 @@ def test_commands_and_their_arguments_are_offered() -> None:
     assert offered("/re\n/re") == []
 
 
-def test_tab_completes(tmp_path: Path) -> None:
-    assert typed(tmp_path, "/q", TerminalPrompt.ask, ((0.7, "\t"), (1.4, "\r"))) == "/quit"
-    assert typed(tmp_path, "/resume So", TerminalPrompt.ask, ((0.7, "\t"), (1.4, "\r"))) == "/resume Soup"
+@pytest.mark.parametrize(("keys", "line"), [("/q", "/quit"), ("/resume So", "/resume Soup")])
+def test_tab_completes(tmp_path: Path, keys: str, line: str) -> None:
+    async def then(typist: Typist) -> None:
+        await typist.see_menu()
+        typist.press("\t")
+        await typist.see_line(line)
+        typist.press("\r")
+
+    assert typed(tmp_path, keys, TerminalPrompt.ask, then) == line
 
 
+@pytest.fixture
+def is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key answers a question as soon as it is asked."""
+    monkeypatch.setattr(agreement_line, "HESITATION", 0.0)
+
+
+@pytest.mark.usefixtures("is_read_at_once")
 @pytest.mark.parametrize(
-    ("key", "agreement"),
-    [("y", "yes"), ("a", "always"), ("n", "no"), ("\x1b", "no"), ("\x03", "no"), (paste("y"), "no"), ("\r", "no")],
+    ("keys", "agreement"),
+    [
+        *[("y", "yes"), ("a", "always"), ("n", "no"), ("\x1b", "no"), ("\x03", "no")],
+        *[(paste("y") + "a", "always"), ("\ra", "always"), ("xa", "always")],
+    ],
 )
-def test_one_key_agrees(tmp_path: Path, key: str, agreement: str) -> None:
-    assert typed(tmp_path, "", lambda prompt: prompt.agree("Sure?", 1.5), ((0.8, key),)) == Agreement(agreement)
+def test_one_key_agrees_and_any_other_does_nothing(tmp_path: Path, keys: str, agreement: str) -> None:
+    async def then(typist: Typist) -> None:
+        await typist.see_question()
+        typist.press(keys)
+
+    assert typed(tmp_path, "", lambda prompt: prompt.agree("Sure?", PATIENCE), then) == Agreement(agreement)
 
 
-def test_what_was_typed_before_the_question_was_read_agrees_to_nothing(tmp_path: Path) -> None:
-    assert typed(tmp_path, "yay", lambda prompt: prompt.agree("Sure?", 1.0), ((0.1, "y"),)) is Agreement.NO
+def test_what_was_typed_before_the_question_was_read_agrees_to_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agreement_line, "HESITATION", PATIENCE)
+    assert typed(tmp_path, "yay", lambda prompt: prompt.agree("Sure?", 0.3)) is Agreement.NO
 
 
 def test_a_line_typed_while_the_agent_works_is_heard_and_half_a_line_is_kept(tmp_path: Path) -> None:
     heard: list[str] = []
+    is_typed, is_over = asyncio.Event(), asyncio.Event()
 
     async def work(prompt: TerminalPrompt) -> str | None:
         screen = Screen(io.StringIO())
         async with prompt.listening(screen, lambda: None, heard.append):
-            for _ in range(50):
+            while not is_typed.is_set():
                 screen.show(Text("Something.\n\n"))
                 await asyncio.sleep(0.01)
+        is_over.set()
         return await prompt.ask()
 
-    assert typed(tmp_path, "\x04more leeks\rand ", work, ((1.5, "cream\r"),)) == "and cream"
+    async def then(typist: Typist) -> None:
+        await typist.see_line("and ")
+        is_typed.set()
+        await is_over.wait()
+        typist.press("cream\r")
+
+    assert typed(tmp_path, "\x04more leeks\rand ", work, then) == "and cream"
     assert heard == ["more leeks"]
 
 
+@pytest.mark.usefixtures("is_read_at_once")
 def test_ctrl_c_stops_the_turn_and_a_question_that_waits(tmp_path: Path) -> None:
     answers: list[Agreement] = []
+    is_asked_again = asyncio.Event()
 
     async def work(prompt: TerminalPrompt) -> str | None:
         async def turn() -> None:
-            answers.append(await prompt.agree("Sure?", 20.0))
-            await asyncio.sleep(60)
+            answers.append(await prompt.agree("Sure?", PATIENCE))
+            await asyncio.Event().wait()
 
         working = asyncio.create_task(turn())
         async with prompt.listening(Screen(io.StringIO()), lambda: void(working.cancel()), print):
             await asyncio.wait({working})
         again = asyncio.create_task(turn())
         async with prompt.listening(Screen(io.StringIO()), lambda: None, print):
-            await asyncio.sleep(0.2)
+            await is_asked_again.wait()
             again.cancel()
             await asyncio.wait({again})
         return await prompt.ask()
 
-    keys = ((2.0, "\x03"), (5.0, "\x03"), (8.0, "still here\r"))
-    assert typed(tmp_path, "", work, keys) == "still here"
+    async def then(typist: Typist) -> None:
+        await typist.see_question()
+        typist.press("\x03")
+        await typist.see_line("")
+        typist.press("\x03")
+        await typist.see_question()
+        is_asked_again.set()
+        await typist.see_line("")
+        typist.press("still here\r")
+
+    assert typed(tmp_path, "", work, then) == "still here"
     assert answers == [Agreement.NO]
 
 
@@ -204,8 +281,15 @@ def test_what_was_typed_is_found_again_by_the_next_chat_and_nobody_else(tmp_path
     finally:
         os.umask(old)
     assert stat.S_IMODE((tmp_path / "typed").stat().st_mode) == 0o600
-    assert typed(tmp_path, "", TerminalPrompt.ask, ((0.5, "\x1b[A"), (0.8, "\r"))) == "one\ntwo"
+    assert typed(tmp_path, "", TerminalPrompt.ask, up_and_enter) == "one\ntwo"
     assert (tmp_path / "typed").read_text() == '"one\\ntwo"\n'
+
+
+async def up_and_enter(typist: Typist) -> None:
+    await typist.see(lambda app: bool(app.current_buffer.history.get_strings()))
+    typist.press("\x1b[A")
+    await typist.see_line("one\ntwo")
+    typist.press("\r")
 
 
 def test_the_past_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,7 +360,7 @@ def test_a_question_at_a_poor_terminal_expires_and_its_line_is_not_lost() -> Non
         prompt = LinePrompt(reading, out)
         first = await prompt.agree("Sure?\x1b[2J", 0.2)
         os.write(writing, b"always\nhello\n")
-        return [first, await prompt.agree("Sure?", 5.0), await prompt.ask(), "\x1b" in out.getvalue()]
+        return [first, await prompt.agree("Sure?", PATIENCE), await prompt.ask(), "\x1b" in out.getvalue()]
 
     writing, reading = os.openpty()
     assert asyncio.run(work(reading, writing)) == [Agreement.NO, Agreement.ALWAYS, "hello", False]
@@ -297,16 +381,15 @@ def test_what_comes_through_a_pipe_agrees_to_nothing_and_stays_a_message() -> No
 
 
 def test_an_interrupt_calls_and_afterwards_does_what_it_did_before() -> None:
-    async def work() -> list[str]:
-        called: list[str] = []
+    async def work() -> None:
+        called = asyncio.Event()
         before = signal.getsignal(signal.SIGINT)
-        with interrupts.calling(lambda: called.append("now")):
+        with interrupts.calling(called.set):
             os.kill(os.getpid(), signal.SIGINT)
-            await asyncio.sleep(0.05)
+            await asyncio.wait_for(called.wait(), PATIENCE)
         assert signal.getsignal(signal.SIGINT) is before
-        return called
 
-    assert asyncio.run(work()) == ["now"]
+    asyncio.run(work())
 
 
 def chat(folder: Path, said: str) -> subprocess.CompletedProcess[str]:
@@ -438,7 +521,8 @@ def test_typing_while_output_streams_loses_no_key_and_ctrl_c_stops(terminal: Ope
     at.until("● not sent")
     at.press("C-c")
     screen = at.until("■ Stopped.", f"● not sent\n{BELOW}", without="writing…")
-    assert screen.count("●") == 1
+    assert [line for line in screen.splitlines() if line.startswith("●")][-1] == "● not sent"
+    assert screen.count("not sent") == 1
     at.press("C-c")
     at.until(f"●\n{BELOW}")
     at.press("C-c")
@@ -455,7 +539,6 @@ def test_what_waits_leaves_nothing_behind(terminal: Open) -> None:
     at.type("silent")
     at.press("Enter")
     at.until("thinking…\n")
-    at.until("thinking… 3 s")
     at.press("C-c")
     assert at.until("Stopped.", BELOW) == f"● silent\n\n■ Stopped.\n\n●\n{BELOW}"
 
@@ -466,7 +549,6 @@ def test_a_question_takes_the_place_of_the_line_and_one_key_answers_it(terminal:
     at.type("agree")
     at.press("Enter")
     at.until("The agent wants to run:\n  rm -rf soup\nAllow? [y]es  [n]o  [a]lways")
-    time.sleep(0.7)
     at.type("a")
     at.until("rm -rf soup\nAllow? always\n\nThe answer was always.\n\n●", BELOW)
 
@@ -475,10 +557,8 @@ def test_a_pasted_megabyte_is_one_message(terminal: Open, tmp_path: Path) -> Non
     (tmp_path / "large").write_text("a line that somebody copied\n" * 36_000)
     at = terminal(80)
     at.until(f"●\n{BELOW}")
-    begun = time.monotonic()
     at.paste(tmp_path / "large")
     at.until("● [paste 1: 36,001 lines, 1.0 MB]")
-    assert time.monotonic() - begun < 10
     at.press("Enter")
     at.until("1008000 characters, 36001 lines")
 

@@ -7,7 +7,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -49,6 +48,7 @@ FIXTURES: list[dict[str, Any]] = [
         "response": {"content": "There is **one** file: `notes.txt`.", "usage": USAGE},
     },
     {"match": {"userMessage": "tell me a long story"}, "response": {"content": LONG}, "latency": 40, "chunkSize": 20},
+    {"match": {"userMessage": "tell me a tale"}, "response": {"content": LONG[:800]}, "latency": 40, "chunkSize": 20},
     {
         "match": {"userMessage": "fail"},
         "response": {"error": {"message": "no such model", "type": "not_found_error"}, "status": 404},
@@ -121,7 +121,6 @@ def test_talking_leaving_and_coming_back(terminal: Terminal, home: Path, place: 
     terminal.until("Hello, friend.")
     say(terminal, "which files are here?")
     terminal.until("ls; touch seen", "[y]es")
-    time.sleep(0.8)  # a key that was meant for something else must not agree to anything
     terminal.press("y")
     terminal.until("There is one file: notes.txt.")
     assert (place / "seen").exists()
@@ -198,8 +197,10 @@ def test_stopping_failing_and_asking_once(terminal: Terminal, home: Path, variab
     begin(terminal)
     say(terminal, "tell me a long story")
     terminal.until("sentence number 3 ")
+    terminal.send("never mind")
+    terminal.until("· never mind")
     terminal.press("C-c")
-    terminal.until("Stopped.")
+    terminal.until("Stopped.", "Stopped before 1 line could be sent")
     say(terminal, "fail please")
     terminal.until("/model")
     session = leave(terminal)
@@ -217,6 +218,29 @@ def test_stopping_failing_and_asking_once(terminal: Terminal, home: Path, variab
         env={name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")} | variables,
     )
     assert (asked.returncode, asked.stdout, asked.stderr) == (0, "Hello, friend.\n", "")
+
+
+@pytest.mark.parametrize("variables", ["openai"], indirect=True)
+def test_what_is_said_during_the_last_words_comes_next(terminal: Terminal, home: Path) -> None:
+    begin(terminal)
+    say(terminal, "tell me a tale")
+    terminal.until("sentence number 1 ")
+    terminal.send("and now")
+    terminal.send("/title It is late")
+    terminal.send("/quit")
+    screen = terminal.until("Now it is noon.", "Resume with: segue -r", "(It is late)", "ready>")
+    (session,) = re.findall(r"segue -r (\S+)", screen)
+    assert roles(home, session) == ["user", "assistant", "user", "assistant"]
+
+
+@pytest.mark.parametrize("variables", ["openai"], indirect=True)
+def test_stop_can_be_typed(terminal: Terminal) -> None:
+    begin(terminal)
+    say(terminal, "tell me a long story")
+    terminal.until("sentence number 3 ")
+    terminal.send("/stop")
+    terminal.until("Stopped.")
+    leave(terminal)
 
 
 def test_whoever_comes_second_is_told_who_is_there(terminal: Terminal, home: Path, variables: dict[str, str]) -> None:

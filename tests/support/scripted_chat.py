@@ -8,7 +8,7 @@ from pathlib import Path
 
 from segue.cli.chatting.asking import Prompt
 from segue.cli.chatting.farewell import farewell
-from segue.cli.chatting.here import prompt_here, screen_here
+from segue.cli.chatting.here import keyboard_here, prompt_here, screen_here
 from segue.cli.chatting.offers import Offer, Offers
 from segue.cli.chatting.piping import Pipe
 from segue.cli.chatting.screen import Screen
@@ -106,7 +106,7 @@ async def failing() -> AsyncIterator[Event]:
 
 
 async def agreeing(prompt: Prompt) -> AsyncIterator[Event]:
-    answer = await prompt.agree("The agent wants to run:\n  rm -rf soup", 3.0)
+    answer = await prompt.agree("The agent wants to run:\n  rm -rf soup")
     yield Text(f"The answer was {answer}.")
     yield Done()
 
@@ -138,9 +138,9 @@ def _stop(working: "asyncio.Task[None]") -> None:
     working.cancel()
 
 
-async def chat(folder: Path) -> None:
+async def chat(folder: Path, typed: str) -> None:
     offers = Offers(COMMANDS, {"/resume": lambda typed: [one for one in SESSIONS if one.value.startswith(typed)]})
-    prompt = prompt_here(folder / "typed", offers, lambda: "Soup for Sunday · some-model")
+    prompt = prompt_here(folder / "typed", offers, lambda: "Soup for Sunday · some-model", typed)
     screen = screen_here()
     if isinstance(screen, Screen):
         screen.verbosity = Verbosity(sys.argv[2] if len(sys.argv) > 2 else "tools")
@@ -150,8 +150,13 @@ async def chat(folder: Path) -> None:
         await turn(said, prompt, screen)
         if said == "time":
             screen.say(f"{time.monotonic() - started:.2f}")
+        if said == "pause":
+            screen.say("Nobody asks for a line.")
+            while not (folder / "go").exists():
+                await asyncio.sleep(0.01)
     screen.say(farewell("20250301_080000_soup", "Soup for Sunday"))
 
 
 if __name__ == "__main__":
-    asyncio.run(chat(Path(sys.argv[1])))
+    with keyboard_here() as already:
+        asyncio.run(chat(Path(sys.argv[1]), already))

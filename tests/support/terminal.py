@@ -57,7 +57,7 @@ class Terminal:
         end = time.monotonic() + PATIENCE
         while not condition(screen := self.screen()):
             assert time.monotonic() < end, f"it never came to this:\n{screen}"
-            time.sleep(0.05)
+            time.sleep(0.02)
         return screen
 
     def _tmux(self, *arguments: str) -> str:

@@ -10,8 +10,8 @@ from prompt_toolkit.layout import FormattedTextControl, Layout, Window
 from segue.cli.chatting.asking import Agreement
 from segue.cli.chatting.editor import Fragments, Terminal
 
-_HESITATION = 0.5
-"""Seconds in which no key counts: whoever was typing something else has not agreed to anything."""
+HESITATION = 0.5
+"""Seconds in which no key counts and none is offered: whoever was typing something else has not agreed to anything."""
 _KEYS = {"y": Agreement.YES, "n": Agreement.NO, "a": Agreement.ALWAYS, "escape": Agreement.NO, "c-c": Agreement.NO}
 
 
@@ -21,6 +21,7 @@ class AgreementLine:
     def __init__(self, terminal: Terminal, seconds: float) -> None:
         self._shown_at = time.monotonic()
         self._seconds = seconds
+        self._is_open = False
         self._given: Agreement | None = None
         window = Window(FormattedTextControl(self._line), height=1, dont_extend_height=True, always_hide_cursor=True)
         self._app: Application[None] = Application(
@@ -35,12 +36,17 @@ class AgreementLine:
     async def answer(self) -> Agreement:
         """What the person says, or no when the time is over."""
         self._shown_at = time.monotonic()
-        expiring = asyncio.get_running_loop().call_later(self._seconds, self.give, Agreement.NO)
+        loop = asyncio.get_running_loop()
+        to_come = [
+            loop.call_later(HESITATION, self._open),
+            loop.call_later(self._seconds, self.give, Agreement.NO),
+        ]
         try:
             if self._given is None:
                 await self._app.run_async(handle_sigint=False)
         finally:
-            expiring.cancel()
+            for one in to_come:
+                one.cancel()
         return self._given or Agreement.NO
 
     def give(self, agreement: Agreement) -> None:
@@ -58,13 +64,19 @@ class AgreementLine:
             keys.add(key)(lambda _event, agreement=agreement: self._press(agreement))
         return keys
 
+    def _open(self) -> None:
+        self._is_open = True
+        self._app.invalidate()
+
     def _press(self, agreement: Agreement) -> None:
-        if time.monotonic() - self._shown_at >= _HESITATION:
+        if self._is_open:
             self.give(agreement)
 
     def _line(self) -> Fragments:
         if self._given is not None:
             return [("bold", "Allow? "), ("", str(self._given))]
+        if not self._is_open:
+            return [("bold", "Allow? ")]
         left = max(round(self._shown_at + self._seconds - time.monotonic()), 0)
         return [("bold", "Allow? "), ("", "[y]es  [n]o  [a]lways"), ("fg:ansibrightblack", f"  {left} s")]
 

@@ -24,13 +24,13 @@ _ROOM = "segue.cli.chatting.room"
 _DRAWING = 0.05  # seconds in which the prompt appears
 
 
-async def converse(begin: Beginning) -> int:
-    """Talk until the person leaves, or until one question is answered; the exit code."""
+async def converse(begin: Beginning, typed: str = "") -> int:
+    """Talk until the person leaves, or until one question is answered; the exit code. Some may be `typed` already."""
     settings = app.settings()
     cwd = _working_directory()
     with app.open_store(chosen=settings) as store:
         standing = Standing()
-        prompt = _prompt(settings, store, standing) if begin.question is None else None
+        prompt = _prompt(settings, store, standing, typed) if begin.question is None else None
         first = None
         if prompt is not None and begin.is_new and is_full_terminal():
             first = asyncio.create_task(prompt.ask())
@@ -46,8 +46,8 @@ async def converse(begin: Beginning) -> int:
             await room.leave()
 
 
-def _prompt(settings: Settings, store: SqlStore, standing: Standing) -> Prompt:
-    return prompt_here(settings.home / HISTORY, offers_from(store), standing.line)
+def _prompt(settings: Settings, store: SqlStore, standing: Standing, typed: str) -> Prompt:
+    return prompt_here(settings.home / HISTORY, offers_from(store), standing.line, typed)
 
 
 def _working_directory() -> Path:

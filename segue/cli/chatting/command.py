@@ -1,6 +1,7 @@
 """`segue` and `segue chat`: a conversation in the terminal."""
 
 import sys
+from contextlib import nullcontext
 from typing import Any
 
 import click
@@ -41,10 +42,8 @@ def chat(**options: Any) -> None:
 
 def run(question: str | None, latest: str | None, wanted: str | None, model: str | None, yes: bool) -> None:
     """Talk, and leave with a code that says whether a single question was answered."""
-    import asyncio  # slow to load, and most commands do without
-
     from segue.cli.chatting.beginning import Beginning
-    from segue.cli.chatting.chat import converse
+    from segue.cli.chatting.here import keyboard_here
 
     if latest is not None and wanted is not None:
         raise click.UsageError("-c and -r both name a conversation; give one of them.")
@@ -57,4 +56,9 @@ def run(question: str | None, latest: str | None, wanted: str | None, model: str
         model=model,
         is_allowed=yes,
     )
-    raise SystemExit(asyncio.run(converse(begin)))
+    with keyboard_here() if question is None else nullcontext("") as typed:
+        import asyncio  # slow to load, and most commands do without
+
+        from segue.cli.chatting.chat import converse
+
+        raise SystemExit(asyncio.run(converse(begin, typed)))

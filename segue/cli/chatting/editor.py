@@ -6,7 +6,10 @@ from typing import NamedTuple
 from prompt_toolkit.filters import Condition, is_done
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.input import Input
+from prompt_toolkit.input.typeahead import store_typeahead
+from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.layout import ConditionalContainer, FormattedTextControl, HSplit, Layout, Window
 from prompt_toolkit.output import Output, create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
@@ -80,3 +83,12 @@ def editor(
     session.layout.container = HSplit([session.layout.container, ConditionalContainer(line, ~is_done)])
     session.layout = session.app.layout = Layout(session.layout.container, focused)
     return session
+
+
+def type_first(editor: Editor, typed: str) -> None:
+    """Let the line begin with keys that were pressed before it was there."""
+    keys: list[KeyPress] = []
+    parser = Vt100Parser(keys.append)
+    parser.feed(typed)
+    parser.flush()
+    store_typeahead(editor.app.input, keys)

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,12 +15,21 @@ if TYPE_CHECKING:  # slow to load
     from segue.cli.chatting.screen import Screen
 
 
-def prompt_here(past: Path, offers: Offers, standing: Callable[[], str]) -> Prompt:
+def keyboard_here() -> AbstractContextManager[str]:
+    """Where lines can be edited: holds the keyboard for as long as a chat lasts, and says what was typed before."""
+    if not is_full_terminal():
+        return nullcontext("")
+    from segue.cli.chatting.keyboard import Keyboard
+
+    return Keyboard(sys.stdin.fileno(), sys.stdout.fileno()).held()
+
+
+def prompt_here(past: Path, offers: Offers, standing: Callable[[], str], typed: str = "") -> Prompt:
     """The prompt for this process: lines without a terminal, and everything with one. `standing` is shown below."""
     if is_full_terminal():
         from segue.cli.chatting.terminal_prompt import TerminalPrompt
 
-        return TerminalPrompt(past, offers, standing)
+        return TerminalPrompt(past, offers, standing, typed=typed)
     from segue.cli.chatting.line_prompt import LinePrompt
 
     return LinePrompt(sys.stdin.fileno(), sys.stdout if sys.stdout.isatty() else None)

@@ -18,7 +18,7 @@ from segue.config import Settings
 from segue.config.chat_settings import Approval, ResumeDisplay
 from segue.core.commands import Command, Unknown, parse
 from segue.core.errors import Invalid, SegueError
-from segue.core.events import Event, Failed, Note, ToolCall
+from segue.core.events import Done, Event, Failed, Note, Steered, ToolCall
 from segue.core.preferences import Verbosity
 from segue.core.recap import recap
 from segue.core.scope import OWNER_AT_CONSOLE
@@ -80,7 +80,7 @@ class Room:
             if text.strip() and not await self._take(text):
                 break
             await self._refresh()
-            text = self._later.pop(0) if self._later else await prompt.ask()
+            text = self._next_waiting() or await prompt.ask()
         return 0
 
     async def leave(self) -> None:
@@ -150,6 +150,13 @@ class Room:
         async with self._prompt.listening(self._screen, self._chat.stop, self._overhear):
             await working
 
+    def _next_waiting(self) -> str | None:
+        """What was typed while the agent worked and is to be done now."""
+        if not self._later:
+            return None
+        self._screen.show(Steered(self._later[0]))
+        return self._later.pop(0)
+
     def _overhear(self, text: str) -> None:
         """Something was typed while the agent works: a word to it, or a command that waits unless it is /stop."""
         match parse(text):
@@ -179,6 +186,8 @@ class Room:
     def _show(self, event: Event) -> None:
         if isinstance(event, Failed):
             self._failure = event.sentence
+        if isinstance(event, Done):
+            self._was_stopped = event.was_stopped
         self._screen.show(event)
 
     def _tell(self, sentence: str) -> None:

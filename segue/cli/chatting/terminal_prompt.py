@@ -12,7 +12,7 @@ from segue.cli.chatting import interrupts
 from segue.cli.chatting.above import Above
 from segue.cli.chatting.agreement_line import AgreementLine
 from segue.cli.chatting.asking import Agreement, Heard, Interrupted
-from segue.cli.chatting.editor import SIGN, Editor, Fragments, Terminal, editor, terminal_here
+from segue.cli.chatting.editor import SIGN, Editor, Fragments, Terminal, editor, terminal_here, type_first
 from segue.cli.chatting.keys import Key, typing_keys
 from segue.cli.chatting.offers import Offers
 from segue.cli.chatting.past import Past
@@ -35,6 +35,7 @@ class TerminalPrompt:
         offers: Offers,
         standing: Callable[[], str],
         *,
+        typed: str = "",
         terminal: Terminal | None = None,
         out: TextIO | None = None,
     ) -> None:
@@ -49,6 +50,7 @@ class TerminalPrompt:
         self._editor = self._new_editor(self._send, self._clear_or_leave, self._leave, erases=False)
         self._editor.default_buffer.on_text_changed += self._stay
         self._steering: Steering | None = None
+        type_first(self._editor, typed)
 
     async def ask(self) -> str | None:
         """The next message; None when the person wants to leave."""
@@ -57,6 +59,8 @@ class TerminalPrompt:
             return await self._editor.prompt_async([SIGN], default=draft)
         except EOFError:
             return None  # the terminal is gone
+        finally:
+            self._mark_pastes()
 
     async def agree(self, question: str, seconds: float = 60.0) -> Agreement:
         """The whole question is shown, however long: nobody agrees to what they could not read."""
@@ -82,6 +86,12 @@ class TerminalPrompt:
             steering, self._steering = self._steering, None
             await steering.end()
             self._draft = steering.draft
+            self._mark_pastes()
+
+    def _mark_pastes(self) -> None:
+        """A line that is over lets pastes look like typing; one that comes before the next line would be sent."""
+        self._terminal.output.enable_bracketed_paste()
+        self._terminal.output.flush()
 
     def _new_editor(self, send: Key, interrupt: Key, leave: Key, *, erases: bool) -> Editor:
         keys = typing_keys(send, interrupt, leave, self._pastes.take)
