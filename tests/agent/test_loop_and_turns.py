@@ -206,6 +206,21 @@ def test_a_full_disk_in_the_middle_is_told_and_the_chat_goes_on_when_there_is_ro
     assert [role for role, _ in place.rows()] == ["user", "assistant", "user", "assistant", "tool", "assistant"]
 
 
+def test_a_full_disk_at_the_first_word_leaves_no_session_that_is_not_there(store: SqlStore, full: list[bool]) -> None:
+    place = Place(store, Loop([Scripted(lambda _: Reply("Yes."))], []))
+
+    async def work() -> None:
+        full.append(True)
+        with pytest.raises(StoreFull):
+            await place.say("hello")
+        assert await place.chat.session() is None
+        full.clear()
+        await place.say("again")
+
+    run(place, work)
+    assert place.rows() == [("user", "again"), ("assistant", "Yes.")]
+
+
 def test_what_a_session_holds_is_what_the_model_is_told(store: SqlStore) -> None:
     usage = Usage(10, 5, 2, 1, 3, 1, 0.5)
     model = Scripted(lambda _: Reply("Yes.", usage=usage, billing=Billing(model="scripted"), context_window=1000))

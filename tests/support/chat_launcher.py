@@ -3,6 +3,7 @@
     python chat_launcher.py '{"kill": ["after_tool_begins", 2], "trace": FILE, "scripted": true}' ARGUMENT…
 
 kill: ends the process at the nth time that a point is reached. trace: writes down every point that is reached.
+fill: fills the disk that a file is on, at the nth time that a point is reached.
 scripted: a model in this process that wants two tools, then says that it is done. blind: whatever has no result is run
 again, which is the control of the tests that kill.
 """
@@ -13,6 +14,7 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +60,8 @@ def main() -> None:
                 file.write(f"{point}\n")
         if wanted.get("kill") == [point, counts[point]]:
             os.kill(os.getpid(), signal.SIGKILL)
+        if "fill" in wanted and wanted["fill"][:2] == [point, counts[point]]:
+            fill(Path(wanted["fill"][2]))
 
     failpoints.arm(act)
     if wanted.get("scripted"):
@@ -73,6 +77,15 @@ def main() -> None:
     from segue.cli import main as segue
 
     segue()
+
+
+def fill(ballast: Path) -> None:
+    """Write until the disk takes nothing more, not even a byte."""
+    with ballast.open("wb", buffering=0) as file:
+        for size in (65536, 4096, 1):
+            with suppress(OSError):
+                while True:
+                    file.write(b"x" * size)
 
 
 def _run_all(calls: Sequence[ToolCall], answered: set[str], _steps: object) -> Mapping[str, Fate]:
