@@ -110,7 +110,7 @@ class Chat:
             assert broken is not None
             await runner.carry_on(opening, broken.turn, events.append, Preferences())
         else:
-            await runner.answer(opening, lambda _: None, message, events.append, Preferences())
+            await runner.answer(opening, message, events.append, Preferences())
         await holder.end()
         door.close()
         return events

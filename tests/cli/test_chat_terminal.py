@@ -200,7 +200,7 @@ def test_stopping_failing_and_asking_once(terminal: Terminal, home: Path, variab
     terminal.send("never mind")
     terminal.until("· never mind")
     terminal.press("C-c")
-    terminal.until("Stopped.", "Stopped before 1 line could be sent")
+    terminal.until("Stopped.", "Not said any more: never mind")
     say(terminal, "fail please")
     terminal.until("/model")
     session = leave(terminal)
