@@ -48,6 +48,10 @@ class Step(NamedTuple):
     ended_at: float | None = None
 
 
+ANSWER, FLUSH = "answer", "flush"
+"""What turns are for: a person's words, or what the agent wants to remember before a conversation is compressed."""
+
+
 class Turn(NamedTuple):
     """One run of the agent for one or more messages."""
 
@@ -61,7 +65,7 @@ class Turn(NamedTuple):
     begun_at: float
     ended_at: float | None = None
     reason: str | None = None
-    kind: str = "answer"
+    kind: str = ANSWER
 
 
 class Heard(NamedTuple):

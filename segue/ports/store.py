@@ -162,6 +162,9 @@ class Messages(Protocol):
     def mark(self, session_id: str, first_seq: int, old: str, new: str) -> int:
         """Change the state of every message from `first_seq` on that is in state `old`."""
 
+    def prune(self, session_id: str, seq: int, noted: str) -> bool:
+        """Note how much of a tool's result a model is still shown."""
+
     def count(self, session_id: str | None = None) -> int: ...
     def per_slot_since(self, moment: float, sources: Collection[str] = ()) -> Iterator[tuple[int, int]]:
         """How many live messages there were in each `SLOT` of time since a moment, counted from 1970 on."""
@@ -191,6 +194,7 @@ class Turns(Protocol):
     def running_in(self, session_id: str) -> "Turn | None":
         """The turn of a session that has not come to its end."""
 
+    def has_kind(self, session_id: str, kind: str) -> bool: ...
     def insert(self, turn: "Turn") -> None:
         """Store a new turn. One runs in a session at a time."""
 

@@ -43,6 +43,28 @@ def view_of(tx: Transaction, session_id: str) -> list[Said]:
     return read_through(own, _kept(tx, session)) if own else own
 
 
+class Placed(NamedTuple):
+    """A message of a view, and the session that it is in."""
+
+    session_id: str
+    said: Said
+
+
+def placed_view(tx: Transaction, session_id: str) -> list[Placed]:
+    """The same as `view_of`, each message with where it is."""
+    session = get_session(tx, session_id)
+    own = [Placed(session_id, message) for message in tx.messages.said(session_id)]
+    if not own or own[0].said.seq != SUMMARY_SEQ:
+        return own
+    kept = [
+        Placed(name, message)
+        for name, after in kept_stretches(tx, session)
+        for message in tx.messages.said(name, after)
+        if message.seq != SUMMARY_SEQ
+    ]
+    return [own[0], *kept, *own[1:]]
+
+
 def conversation(tx: Transaction, session_id: str, *, provider: str | None = None, shared: bool = False) -> list[Any]:
     """The view in chat format, always valid for a provider."""
     return as_chat(view_of(tx, session_id), Eye(provider, shared))

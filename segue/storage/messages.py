@@ -98,6 +98,11 @@ class SqlMessages(Messages):
         parameters = {"session_id": session_id, "first_seq": first_seq, "old": old, "new": new}
         return self._db.run(sql, parameters)
 
+    def prune(self, session_id: str, seq: int, noted: str) -> bool:
+        self._check(session_id)
+        sql = "UPDATE messages SET pruned = :noted WHERE session_id = :session_id AND seq = :seq"
+        return self._db.run(sql, {"session_id": session_id, "seq": seq, "noted": noted}) > 0
+
     def count(self, session_id: str | None = None) -> int:
         where = self._readable() if session_id is None else self._in_session(session_id, every_state=False)
         if session_id is None:

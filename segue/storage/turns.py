@@ -20,6 +20,11 @@ class SqlTurns(Turns):
     def running_in(self, session_id: str) -> Turn | None:
         return self._find(f"session_id = :value AND state = '{TurnState.RUNNING}'", session_id)
 
+    def has_kind(self, session_id: str, kind: str) -> bool:
+        condition, parameters = self._own()
+        sql = f"SELECT 1 FROM turns WHERE session_id = :session_id AND kind = :kind AND {condition} LIMIT 1"
+        return bool(self._db.rows(sql, parameters | {"session_id": session_id, "kind": kind}))
+
     def insert(self, turn: Turn) -> None:
         self._db.run(f"INSERT INTO turns ({_TURN}) VALUES ({placeholders(Turn._fields)})", turn._asdict())
 

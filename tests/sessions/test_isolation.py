@@ -108,6 +108,7 @@ def every_table(asker: Asker) -> dict[str, Any]:
         "Lanes.listed": tx.lanes.listed(),
         "Lanes.resets": each(tx.lanes.resets, asker.lanes),
         "Lanes.reset_into": each(tx.lanes.reset_into, asker.ids),
+        "Turns.has_kind": each(lambda one: tx.turns.has_kind(one, "answer"), asker.ids),
         "Turns.heard_in": each(tx.turns.heard_in, asker.ids),
         "Turns.running_in": each(tx.turns.running_in, asker.ids),
         "Turns.steps": each(tx.turns.steps, asker.turns),
@@ -129,7 +130,7 @@ def every_table(asker: Asker) -> dict[str, Any]:
 
 NO_READS = {
     "Sessions": "insert change record recount add_usage delete tag untag",
-    "Messages": "append insert mark",
+    "Messages": "append insert mark prune",
     "Lanes": "insert change delete add_reset",
     "Turns": "insert change begin_step end_step hear forget_heard",
     "Ledger": "add",

@@ -1,0 +1,191 @@
+"""Which part of a long conversation is summarised, and which stays word for word.
+
+A conversation is cut only where nothing is left open: before something that a person says or an agent answers, and
+never between a call and its result. Of what stays, there are at most so many turns and so many tokens.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from segue.core.messages import SUMMARY_SEQ, Said, called
+from segue.core.pruning import NOTHING_LEFT, Cut, cut_of
+from segue.core.sizes import tokens_in, tokens_of
+from segue.core.text import shorten
+
+KEPT_TURNS = 20
+_LONGEST_TOLD = 4_000
+"""Characters of one message in what a summary is made of; a long one keeps its beginning and its end."""
+_LONGEST_CALL = 500
+_NAMES = {"user": "Person", "assistant": "Agent", "tool": "Tool result", "system": "System"}
+_LONGEST_REQUEST = 2_000
+
+
+class Plan(NamedTuple):
+    """Where a conversation is cut: what comes before is summarised, the rest stays."""
+
+    summary: str
+    """The one that it begins with already."""
+    told: list[Said]
+    kept: list[Said]
+
+
+def plan(view: Sequence[Said], most_tokens: int, most_turns: int = KEPT_TURNS) -> Plan | None:
+    """The cut that keeps as much as allowed; nothing when there is nothing to be summarised."""
+    summary = view[0].content or "" if view and view[0].seq == SUMMARY_SEQ else ""
+    said = [message for message in view if message.seq != SUMMARY_SEQ]
+    places = list(_places(said))
+    at = _cut(said, places, most_tokens, most_turns)
+    return Plan(summary, said[:at], said[at:]) if at else None
+
+
+def _places(said: Sequence[Said]) -> Iterator[int]:
+    """Where nothing is left open."""
+    awaited: set[str] = set()
+    for at, message in enumerate(said):
+        if message.role == "tool":
+            awaited.discard(message.tool_call_id or "")
+            continue
+        if not awaited:
+            yield at
+        awaited |= {str(call.get("id") or "") for call in message.calls}
+
+
+def _cut(said: Sequence[Said], places: Sequence[int], most_tokens: int, most_turns: int) -> int:
+    sizes = _sizes_from(said)
+    turns = [at for at in places if said[at].role == "user"]
+    allowed = turns[-most_turns:]
+    fitting = next((at for at in allowed if sizes[at] <= most_tokens), None)
+    if fitting is not None:
+        return fitting
+    last = turns[-1] if turns else 0
+    # Not even the last turn fits: it is cut between two steps, and what was asked is told in the summary.
+    return next((at for at in places if at > last and sizes[at] <= most_tokens), places[-1] if places else 0)
+
+
+def _sizes_from(said: Sequence[Said]) -> list[int]:
+    """How many tokens there are from each message on."""
+    sizes = [0] * (len(said) + 1)
+    for at in range(len(said) - 1, -1, -1):
+        sizes[at] = sizes[at + 1] + tokens_of(said[at])
+    return sizes
+
+
+# What a summary is made of
+
+
+def chunks(told: Sequence[Said], most_tokens: int) -> list[str]:
+    """The words of messages in pieces of at most so many tokens."""
+    pieces: list[str] = []
+    current: list[str] = []
+    used = 0
+    for line in (part for message in told for part in _parts(_line(message), most_tokens)):
+        size = tokens_in(line)
+        if current and used + size > most_tokens:
+            pieces.append("\n".join(current))
+            current, used = [], 0
+        current.append(line)
+        used += size
+    return [*pieces, "\n".join(current)] if current else pieces
+
+
+def _line(message: Said) -> str:
+    words = [_middle_out(message.content or "", _LONGEST_TOLD)] if message.content else []
+    words += [
+        f"[calls {called(call)} {_middle_out(str((call.get('function') or {}).get('arguments') or ''), _LONGEST_CALL)}]"
+        for call in message.calls
+    ]
+    return f"{_NAMES.get(message.role, message.role)}: {' '.join(words)}" if words else ""
+
+
+def _parts(line: str, most_tokens: int) -> Iterator[str]:
+    """A line in pieces that fit, should it be longer than anything may be."""
+    most = max(most_tokens * 2, 1)  # characters, none of which is more than a token and a third
+    for at in range(0, len(line), most):
+        yield line[at : at + most]
+
+
+def _middle_out(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]} […] {text[-half:]}"
+
+
+# What goes on from a summary
+
+
+def continued(summary: str, view: Sequence[Said], kept: Sequence[Said]) -> str:
+    """What stands at the beginning of the conversation that goes on."""
+    head = (
+        "[This conversation is a continuation. What was said earlier is summarised here; session_search finds every"
+        " word of it.]"
+    )
+    asked = _last_request(view)
+    if asked is None or any(message.role == "user" for message in kept):
+        return f"{head}\n\n{summary}"
+    return f"{head}\n\n{summary}\n\nWhat the person asked last, and you are still working on:\n{asked}"
+
+
+def _last_request(view: Sequence[Said]) -> str | None:
+    words = [message.content for message in view if message.role == "user" and message.seq != SUMMARY_SEQ]
+    return shorten(words[-1] or "", _LONGEST_REQUEST) if words else None
+
+
+# Old tool results
+
+
+class Pruning(NamedTuple):
+    """How old tool results are cut down."""
+
+    keep_last: int = 3
+    """Answers whose results stay whole."""
+    soft: float = 0.3
+    """The share of the window from which on they are cut."""
+    hard: float = 0.5
+    """The share from which on nothing of them is left."""
+    min_chars: int = 50_000
+    """Fewer characters of old results are not worth it: what a model has read already would have to be read again."""
+    max_chars: int = 4_000
+    """A result that is not longer stays as it is."""
+    head: int = 1_500
+    tail: int = 1_500
+
+
+class Pruned(NamedTuple):
+    """A result, by its place in the view, and what is left of it."""
+
+    at: int
+    cut: Cut
+
+
+def prunable(view: Sequence[Said], window: int, rules: Pruning) -> list[Pruned]:
+    """Which results are cut down now; what was cut before stays as it is."""
+    answers = [at for at, message in enumerate(view) if message.role == "assistant"]
+    first_kept = answers[-rules.keep_last] if len(answers) >= rules.keep_last > 0 else 0
+    old = [at for at in range(first_kept) if view[at].role == "tool"]
+    share = sum(tokens_of(view[at]) for at in old) / max(window, 1)
+    if share < rules.soft or sum(len(view[at].content or "") for at in old) < rules.min_chars:
+        return []
+    cut = NOTHING_LEFT if share >= rules.hard else Cut(rules.head, rules.tail)
+    return [Pruned(at, cut) for at in old if _is_cut_by(view[at], cut, rules.max_chars)]
+
+
+def _is_cut_by(message: Said, cut: Cut, max_chars: int) -> bool:
+    before = cut_of(message.pruned)
+    left = len(message.content or "") if before is None else before.head + before.tail
+    return left > (max_chars if before is None else cut.head + cut.tail) and left > cut.head + cut.tail
+
+
+def squeezed(kept: Sequence[Said], most_tokens: int) -> list[Pruned]:
+    """What has to go of results that stay, when they alone are more than may stay: the longest first."""
+    sizes = {at: tokens_of(message) for at, message in enumerate(kept)}
+    too_many = sum(sizes.values()) - most_tokens
+    cuts: list[Pruned] = []
+    for at in sorted((at for at in sizes if kept[at].role == "tool"), key=lambda at: -sizes[at]):
+        if too_many <= 0:
+            break
+        left = max((sizes[at] - too_many) * 2, 200)  # characters, of which none is more than a token and a third
+        half = min(left, len(kept[at].content or "")) // 2
+        cuts.append(Pruned(at, Cut(half, half)))
+        too_many -= sizes[at] - tokens_in("x" * 2 * half)
+    return cuts
