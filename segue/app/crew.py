@@ -14,6 +14,7 @@ from segue.agent.trying import Trying
 from segue.config import Settings
 from segue.core.errors import Invalid, UnknownModel
 from segue.core.preferences import Preferences
+from segue.core.prices import terms_of
 from segue.ports.agent import Agent
 from segue.ports.tool import Tool
 
@@ -92,7 +93,9 @@ class Crew:
     def _model(self, chosen: ModelName) -> ProviderModel:
         key = (chosen.endpoint.provider, chosen.name)
         if key not in self._models:
-            self._models[key] = ProviderModel(chosen.endpoint, chosen.name)
+            known = self._settings.models
+            terms = terms_of(chosen.endpoint.provider, chosen.name, known.prices, known.windows)
+            self._models[key] = ProviderModel(chosen.endpoint, chosen.name, terms=terms)
         return self._models[key]
 
 

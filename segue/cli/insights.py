@@ -2,111 +2,152 @@
 
 import time
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
+from pathlib import Path
 
 import click
 
 from segue import app
+from segue.cli.charts import bars, columns
+from segue.cli.files import opened, writer
 from segue.cli.options import AS_JSON
-from segue.cli.output import Column, note, say, show_json, table, terminal_columns
-from segue.core.insights import WEEKDAYS, Activity, Conversation, Group, Insights, Sums, as_data
+from segue.cli.output import Column, confirm, note, say, show_json, table
+from segue.core.errors import Invalid
+from segue.core.insights import WEEKDAYS, Activity, Conversation, Group, Insights, as_data, cost_words, dollars
 from segue.core.moments import DAY
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.text import count, one_line, shorten
 from segue.sessions import listing
 from segue.sessions.insights import insights as look
 
-_MOSTDAYS = 100_000
+_MOST_DAYS = 100_000
 _MOST_GROUPS = 10
-_BAR, _WIDEST_BAR = "█", 50
-_EIGHTHS = " ▏▎▍▌▋▊▉"
 _TITLE = 60
+_TALK = (("Sessions", 3), ("Messages", 5))
+_SPENDING = (("Calls", 4), ("Tokens in", 0), ("Tokens out", 2), ("Cost", 1))
 
 
 @click.command()
-@click.option("--days", default=30, show_default=True, type=click.IntRange(1, _MOSTDAYS), help="How far back to look.")
+@click.option("--days", default=30, show_default=True, type=click.IntRange(1, _MOST_DAYS), help="How far back to look.")
 @click.option("--source", multiple=True, help="Only this platform (may be repeated).")
+@click.option(
+    "--html",
+    "page",
+    type=click.Path(path_type=Path, allow_dash=True),
+    metavar="FILE",
+    help="A page with plots instead.",
+)
+@click.option("--yes", "-y", is_flag=True, help="Replace a page that is there already.")
 @AS_JSON
-def insights(days: int, source: tuple[str, ...], as_json: bool) -> None:
-    """How much was used in the last days, by model and platform, and when."""
+def insights(days: int, source: tuple[str, ...], page: Path | None, yes: bool, as_json: bool) -> None:
+    """How much was used in the last days, by model, platform and purpose, and when."""
+    if page and as_json:
+        raise Invalid("--html and --json do not go together: it is a page for people or data for programs.")
     now = time.time()
     today = datetime.fromtimestamp(now).astimezone().date()
     with app.open_for_reading() as store:
         found = store.read(OWNER_AT_CONSOLE, look, max(now - days * DAY, 0.0), source)
-        is_empty = not found.total.sessions and not store.read(OWNER_AT_CONSOLE, listing.stats).sessions
+        is_empty = not found.total.talk.sessions and not store.read(OWNER_AT_CONSOLE, listing.stats).sessions
     if as_json:
         show_json({"days": days, **as_data(found, today)})
-        return
-    if is_empty:
+    elif page:
+        _write(page, found, _heading(days, source), today, yes=yes)
+    elif is_empty:
         note(f"No conversations yet in {app.settings().home}; there will be something to see once there are.")
-        return
-    if not found.total.sessions:
+    elif not found.total.talk.sessions and not found.days:
         where = f" on {', '.join(source)}" if source else ""
         note(f"Nothing was said{where} in the last {count(days, 'day')}; --days looks further back.")
-        return
-    say(f"The last {count(days, 'day')}", bold=True)
+    else:
+        _tell(found, _heading(days, source), today)
+
+
+def _heading(days: int, source: tuple[str, ...]) -> str:
+    return f"The last {count(days, 'day')}" + (f" on {', '.join(source)}" if source else "")
+
+
+def _write(file: Path, found: Insights, heading: str, today: date, *, yes: bool) -> None:
+    from segue.core.insights_page import page_of  # only this needs it
+
+    if file.is_file():
+        confirm(f"{file} is there already. Replace it?", yes=yes)
+    with opened(file) as target:
+        writer(target)(page_of(found, heading, today))
+    if str(file) != "-":
+        note(f"The page is in {file}.")
+
+
+def _tell(found: Insights, heading: str, today: date) -> None:
+    say(heading, bold=True)
     say()
-    _tell_sums(found.total)
+    _tell_sums(found)
+    columns("Tokens by day", found.days, today)
     _tell_groups("Model", found.models)
     _tell_groups("Platform", found.sources)
+    _tell_groups("Purpose", found.purposes, has_talk=False)
     _tell_tools(found)
     _tell_activity(found.activity)
-    _tell_records(found, today.isoformat(), found.activity.streak(today))
+    _tell_records(found, today)
 
 
-def _tell_sums(total: Sums) -> None:
-    say(f"Sessions       {total.sessions:,}, with {count(total.messages, 'message')}")
-    say(f"Calls          {count(total.tool_calls, 'tool call')}, {count(total.api_calls, 'model call')}")
+def _tell_sums(found: Insights) -> None:
+    _, talk, total = found.total
+    say(f"Sessions       {talk.sessions:,}, with {count(talk.messages, 'message')}")
+    say(f"Calls          {count(talk.tool_calls, 'tool call')}, {count(total.api_calls, 'model call')}")
     say(f"Tokens         {total.input_tokens:,} in, {total.output_tokens:,} out")
     if total.cache_read_tokens or total.cache_write_tokens or total.reasoning_tokens:
         cached = f"{total.cache_read_tokens:,} read from a cache, {total.cache_write_tokens:,} written to one"
         say(f"               {cached}, {total.reasoning_tokens:,} for reasoning")
     how = f"estimated {_dollars(total.estimated_cost_usd)}, actual {_dollars(total.actual_cost_usd)}"
-    unknown = f"; {count(total.without_cost, 'session')} without a known cost" if total.without_cost else ""
-    say(f"Cost           {_dollars(total.cost_usd)} ({how}{unknown})")
+    say(f"Cost           {_dollars(total.cost_usd)} ({how})")
+    if total.is_partly_unknown:
+        calls, tokens = count(total.calls_without_cost, "model call"), count(total.tokens_without_cost, "token")
+        say(f"               unknown for {calls} with {tokens}")
+    for one in found.prices:
+        say(f"Prices         {one.label}: {count(one.api_calls, 'call')} estimated")
 
 
-def _tell_groups(kind: str, groups: Sequence[Group]) -> None:
-    columns = [Column(kind, 1), *(Column(name, yields=order) for name, order in _FIGURES)]
+def _tell_groups(kind: str, groups: Sequence[Group], *, has_talk: bool = True) -> None:
+    if not groups:
+        return
+    headings = [*(_TALK if has_talk else ()), *_SPENDING]
+    rows = [[one_line(group.name or "unknown"), *_figures(group, has_talk)] for group in groups[:_MOST_GROUPS]]
     say()
-    table(columns, [[one_line(group.name or "unknown"), *_figures(group.sums)] for group in groups[:_MOST_GROUPS]])
+    table([Column(kind, 1), *(Column(name, yields=order) for name, order in headings)], rows)
     if len(groups) > _MOST_GROUPS:
         note(f"… and {len(groups) - _MOST_GROUPS:,} more; --json names them all.")
 
 
-_FIGURES = (("Sessions", 0), ("Messages", 3), ("Tokens in", 1), ("Tokens out", 2), ("Cost", 4))
-
-
-def _figures(sums: Sums) -> list[str]:
-    figures = [sums.sessions, sums.messages, sums.input_tokens, sums.output_tokens]
-    return [*(f"{figure:,}" for figure in figures), _dollars(sums.cost_usd)]
+def _figures(group: Group, has_talk: bool) -> list[str]:
+    used = group.spending
+    figures = [*(group.talk[:2] if has_talk else ()), used.api_calls, used.input_tokens, used.output_tokens]
+    return [*(f"{figure:,}" for figure in figures), cost_words(used.cost_usd, is_partly_unknown=used.is_partly_unknown)]
 
 
 def _tell_tools(found: Insights) -> None:
     if found.tools.total:
         say()
         say(f"Tools, {count(found.tools.total, 'call')}", bold=True)
-        _bars([(one_line(name), calls) for name, calls in found.tools.top(_MOST_GROUPS)])
+        bars([(one_line(name), calls) for name, calls in found.tools.top(_MOST_GROUPS)])
 
 
 def _tell_activity(activity: Activity) -> None:
     if activity.total:
         say()
         say(f"Messages by weekday, {activity.total:,} in all", bold=True)
-        _bars([(day[:3], messages) for day, messages in zip(WEEKDAYS, activity.weekdays, strict=True)])
+        bars([(day[:3], messages) for day, messages in zip(WEEKDAYS, activity.weekdays, strict=True)])
         say()
         say("Messages by hour of the day", bold=True)
-        _bars([(f"{hour:02}", messages) for hour, messages in enumerate(activity.hours)])
+        bars([(f"{hour:02}", messages) for hour, messages in enumerate(activity.hours)])
 
 
-def _tell_records(found: Insights, today: str, streak: int) -> None:
+def _tell_records(found: Insights, today: date) -> None:
     activity = found.activity
     say()
     if busiest := activity.busiest_day:
         day, messages = busiest
         say(f"Busiest day    {day:%A}, {day}: {count(messages, 'message')}")
         longest = count(activity.longest_streak, "day")
-        say(f"Streak         {count(streak, 'day')} up to {today}; the longest was {longest}")
+        say(f"Streak         {count(activity.streak(today), 'day')} up to {today}; the longest was {longest}")
     if found.longest:
         say(f"Longest        {_name(found.longest)}: {count(found.longest.messages, 'message')}")
 
@@ -116,22 +157,5 @@ def _name(conversation: Conversation) -> str:
     return f"{shorten(one_line(said), _TITLE)} ({conversation.session_id})" if said else conversation.session_id
 
 
-def _bars(rows: list[tuple[str, int]]) -> None:
-    """A line each: its name, its bar, its number. The longest bar fills what the terminal has left."""
-    most = max(number for _, number in rows)
-    figure = len(f"{most:,}")
-    label = min(max(len(name) for name, _ in rows), 24)
-    width = min(max(terminal_columns() - label - figure - 6, 1), _WIDEST_BAR)
-    for name, number in rows:
-        bar = _bar(number / most * width if most else 0.0)
-        say(f"  {shorten(name, label):{label}}  {number:>{figure},}  {bar}".rstrip())
-
-
-def _bar(length: float) -> str:
-    """A bar of that many cells, to an eighth of one; something is never nothing."""
-    eighths = max(round(length * 8), 1) if length > 0 else 0
-    return _BAR * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
-
-
 def _dollars(amount: float | None) -> str:
-    return "unknown" if amount is None else f"${amount:,.2f}" if amount >= 0.01 or amount == 0 else f"${amount:.4f}"
+    return "unknown" if amount is None else dollars(amount)

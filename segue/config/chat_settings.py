@@ -5,10 +5,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from segue.config.declaring import about, is_word, nothing
-from segue.config.kinds import Choice, Listing, Number, Secret, Table, Text
+from segue.config.kinds import Amount, Choice, Key, Listing, Number, Secret, Section, Table, Text
 from segue.core.policy import FRESHNESS
+from segue.core.prices import Price
 
 _YEAR = 31_536_000  # seconds
+_MOST_DOLLARS = 1_000_000.0
+_MOST_TOKENS = 1_000_000_000
 _WEB = "an address that begins with http:// or https://"
 
 
@@ -60,8 +63,30 @@ class ProviderSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class PriceSettings:
+    """US dollars for a million tokens."""
+
+    input: float | None = field(default=None, metadata=about(Amount(_MOST_DOLLARS), "Of what a model reads."))
+    output: float | None = field(default=None, metadata=about(Amount(_MOST_DOLLARS), "Of what it answers."))
+    cache_read: float | None = field(
+        default=None, metadata=about(Amount(_MOST_DOLLARS), "Of what it reads from a cache; else as input.")
+    )
+    cache_write: float | None = field(
+        default=None, metadata=about(Amount(_MOST_DOLLARS), "Of what it writes to a cache; else as input.")
+    )
+
+
+class _PriceKind(Section):
+    allowed = "a mapping with input, output, cache_read and cache_write, in US dollars for a million tokens"
+
+    def read(self, value: object, key: Key, **given: object) -> Price:
+        said = super().read(value, key, **given)
+        return Price(said.input, said.output, said.cache_read, said.cache_write)
+
+
+@dataclass(frozen=True, slots=True)
 class ModelsSettings:
-    """Names for models, and which ones stand in for others."""
+    """Names for models, which ones stand in for others, and what is not known of them elsewhere."""
 
     aliases: Mapping[str, str] = field(
         default_factory=nothing,
@@ -74,6 +99,22 @@ class ModelsSettings:
         default=(),
         metadata=about(
             Listing(Text("a model", is_word)), "Models that are asked, in this order, when the first does not answer."
+        ),
+    )
+
+    prices: Mapping[str, Price] = field(
+        default_factory=nothing,
+        metadata=about(
+            Table(Text("a model", is_word), _PriceKind(PriceSettings), "a mapping from a model to its prices"),
+            "Prices of your own, in US dollars for a million tokens: {my-model: {input: 0.5, output: 2}}, also with "
+            "cache_read and cache_write. They are before those of the price table.",
+        ),
+    )
+    windows: Mapping[str, int] = field(
+        default_factory=nothing,
+        metadata=about(
+            Table(Text("a model", is_word), Number(1, _MOST_TOKENS), "a mapping from a model to a number of tokens"),
+            "How many tokens a model can read, where that is not known: {my-model: 32768}.",
         ),
     )
 

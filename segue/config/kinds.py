@@ -14,6 +14,7 @@ from segue.config.zones import HOST, is_known
 Key = tuple[str, ...]
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+_DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{1,12})?")
 _FLAGS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 
@@ -70,6 +71,20 @@ class Number(Kind):
         if isinstance(number, bool) or not isinstance(number, int) or not self.least <= number <= self.most:
             raise self.misfit(value, key)
         return number
+
+
+class Amount(Kind):
+    """A number that may have a fraction, and is not negative."""
+
+    def __init__(self, most: float) -> None:
+        self.most = most
+        self.allowed = f"a number from 0 to {most:g}"
+
+    def read(self, value: object, key: Key) -> float:
+        number = float(value) if isinstance(value, str) and _DECIMAL.fullmatch(value.strip()) else value
+        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= self.most:
+            raise self.misfit(value, key)
+        return float(number)
 
 
 class Choice(Kind):

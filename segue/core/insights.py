@@ -1,7 +1,8 @@
 """What a store says about the use of it: sums, and when people were there.
 
-Usage is kept per session, so its sums are those of whole sessions that were active in a period. When something was said
-is kept per message, so activity is that of the period alone. Unknown costs stay unknown: they are counted, not guessed.
+What model calls used is kept call by call, and what was said message by message, so both are of the period alone. How
+many sessions, messages and tool calls there are is kept with sessions: those numbers are of whole sessions that were
+active in the period. Unknown costs stay unknown: they are counted, not guessed.
 """
 
 from collections import Counter
@@ -12,18 +13,25 @@ from typing import Any, NamedTuple
 from segue.core.messages import called, decode
 from segue.core.moments import SLOT, instant
 from segue.core.text import cut, one_line
+from segue.core.usage import OWN_PRICES
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MOST_NAMES = 10_000
 _LONGEST_NAME = 100
+_FEWEST_DAYS = 14  # in a chart: fewer look like a fence
 
 
-class Sums(NamedTuple):
-    """What the sessions of one kind add up to. A cost is None when it is known of no session."""
+class Talk(NamedTuple):
+    """How much was said in the sessions of one kind."""
 
     sessions: int = 0
     messages: int = 0
     tool_calls: int = 0
+
+
+class Spending(NamedTuple):
+    """What the model calls of one kind add up to. A cost is None when it is known of no call."""
+
     api_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
@@ -33,19 +41,58 @@ class Sums(NamedTuple):
     estimated_cost_usd: float | None = None
     actual_cost_usd: float | None = None
     cost_usd: float | None = None
-    """The actual cost of each session, or the estimated one where that is not known."""
-    without_cost: int = 0
-    """Sessions of which neither cost is known."""
+    """The actual cost of each call, or the estimated one where that is not known."""
+    calls_without_cost: int = 0
+    """Calls of which neither cost is known."""
+    tokens_without_cost: int = 0
+    """What went into and came out of them."""
 
-    def plus(self, other: "Sums") -> "Sums":
-        return Sums._make(_added(one, another) for one, another in zip(self, other, strict=True))
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+    @property
+    def is_partly_unknown(self) -> bool:
+        return bool(self.calls_without_cost or self.tokens_without_cost)
 
 
 class Group(NamedTuple):
-    """The sessions that have a model, or a platform, in common."""
+    """What has a model, a platform or a purpose in common."""
 
     name: str | None
-    sums: Sums
+    talk: Talk = Talk()
+    spending: Spending = Spending()
+
+
+class Slot(NamedTuple):
+    """What was used in one `SLOT` of time, counted from 1970 on."""
+
+    number: int
+    tokens: int
+    cost_usd: float | None
+    tokens_without_cost: int
+
+
+class Day(NamedTuple):
+    """What was used on one day of a time zone."""
+
+    tokens: int = 0
+    cost_usd: float | None = None
+    tokens_without_cost: int = 0
+
+
+class PriceTable(NamedTuple):
+    """Where the prices of estimates come from, and how many calls have such an estimate and no actual cost."""
+
+    cost_source: str | None
+    pricing_version: str | None
+    api_calls: int
+
+    @property
+    def label(self) -> str:
+        if self.cost_source == OWN_PRICES:
+            return "your own prices"
+        return one_line(f"{self.cost_source or 'unknown prices'} {self.pricing_version or ''}")
 
 
 class Conversation(NamedTuple):
@@ -72,15 +119,23 @@ class Tools(NamedTuple):
 
 
 class Activity(NamedTuple):
-    """How many messages there were on each day, weekday and hour of the day, in a time zone."""
+    """How many messages there were on each day, and in each hour of each weekday, in a time zone."""
 
     days: Mapping[date, int]
-    weekdays: tuple[int, ...]
-    hours: tuple[int, ...]
+    grid: tuple[tuple[int, ...], ...]
+    """Seven weekdays of twenty-four hours."""
+
+    @property
+    def weekdays(self) -> tuple[int, ...]:
+        return tuple(map(sum, self.grid))
+
+    @property
+    def hours(self) -> tuple[int, ...]:
+        return tuple(map(sum, zip(*self.grid, strict=True)))
 
     @property
     def total(self) -> int:
-        return sum(self.hours)
+        return sum(self.weekdays)
 
     @property
     def busiest_day(self) -> tuple[date, int] | None:
@@ -104,21 +159,75 @@ class Activity(NamedTuple):
         return longest
 
 
+class Span(NamedTuple):
+    """Some days in a row, together."""
+
+    first: date
+    last: date
+    used: Day
+
+
 class Insights(NamedTuple):
-    total: Sums
+    total: Group
     models: Sequence[Group]
     sources: Sequence[Group]
+    purposes: Sequence[Group]
+    prices: Sequence[PriceTable]
+    days: Mapping[date, Day]
     tools: Tools
     activity: Activity
     longest: Conversation | None
 
 
-def total_of(groups: Iterable[Group]) -> Sums:
+def joined(talks: Iterable[Group], spendings: Iterable[Group]) -> list[Group]:
+    """What was said and what it used, by name; the most tokens first."""
+    said, used = {one.name: one.talk for one in talks}, {one.name: one.spending for one in spendings}
+    names = dict.fromkeys([*used, *said])
+    groups = [Group(name, said.get(name, Talk()), used.get(name, Spending())) for name in names]
+    return sorted(groups, key=lambda one: (-one.spending.tokens, -one.talk.sessions, one.name or ""))
+
+
+def talk_of(groups: Iterable[Group]) -> Talk:
     """All groups together."""
-    total = Sums()
-    for group in groups:
-        total = total.plus(group.sums)
-    return total
+    return Talk._make(map(sum, zip(Talk(), *(group.talk for group in groups), strict=True)))
+
+
+def days_of(slots: Iterable[Slot], zone: tzinfo | None = None) -> dict[date, Day]:
+    """What was used on each day; without a zone, in that of the host."""
+    days: dict[date, Day] = {}
+    for slot in slots:
+        day = instant(slot.number * SLOT).astimezone(zone).date()
+        days[day] = _both(days.get(day, Day()), Day._make(slot[1:]))
+    return days
+
+
+def spans_of(days: Mapping[date, Day], today: date, most: int) -> list[Span]:
+    """The days from the first with something used to today, each alone or, when they are too many, some together."""
+    if not days:
+        return []
+    last = max(today, *days).toordinal()
+    first = max(min(min(days).toordinal(), last - _FEWEST_DAYS + 1), 1)
+    length = -(-(last - first + 1) // most)
+    used: dict[int, Day] = {}
+    for day, one in days.items():
+        at = (day.toordinal() - first) // length
+        used[at] = _both(used.get(at, Day()), one)
+    beginnings = enumerate(range(first, last + 1, length))
+    return [
+        Span(date.fromordinal(at), date.fromordinal(min(at + length - 1, last)), used.get(number, Day()))
+        for number, at in beginnings
+    ]
+
+
+def cost_words(cost: float | None, *, is_partly_unknown: bool) -> str:
+    """A cost as people read it. What is unknown is said, and is never nothing."""
+    if cost is None:
+        return "unknown"
+    return f"{dollars(cost)} + unknown" if is_partly_unknown else dollars(cost)
+
+
+def dollars(amount: float) -> str:
+    return f"${amount:,.2f}" if amount >= 0.01 or amount == 0 else f"${amount:.4f}"
 
 
 def count_tools(calls: Iterable[str]) -> Tools:
@@ -136,27 +245,30 @@ def count_tools(calls: Iterable[str]) -> Tools:
 def activity_of(slots: Iterable[tuple[int, int]], zone: tzinfo | None = None) -> Activity:
     """Activity from the messages of each slot of time; without a zone, in that of the host."""
     days: Counter[date] = Counter()
-    weekdays, hours = [0] * 7, [0] * 24
+    grid = [[0] * 24 for _ in WEEKDAYS]
     for slot, messages in slots:
         local = instant(slot * SLOT).astimezone(zone)
         days[local.date()] += messages
-        weekdays[local.weekday()] += messages
-        hours[local.hour] += messages
-    return Activity(days, tuple(weekdays), tuple(hours))
+        grid[local.weekday()][local.hour] += messages
+    return Activity(days, tuple(map(tuple, grid)))
 
 
 def as_data(insights: Insights, today: date) -> dict[str, Any]:
     """The same for programs."""
     activity, busiest = insights.activity, insights.activity.busiest_day
     return {
-        **insights.total._asdict(),
-        "models": [{"model": group.name, **group.sums._asdict()} for group in insights.models],
-        "sources": [{"source": group.name, **group.sums._asdict()} for group in insights.sources],
+        **_figures(insights.total),
+        "models": [{"model": group.name, **_figures(group)} for group in insights.models],
+        "sources": [{"source": group.name, **_figures(group)} for group in insights.sources],
+        "purposes": [{"purpose": group.name, **group.spending._asdict()} for group in insights.purposes],
+        "prices": [table._asdict() for table in insights.prices],
+        "days": {str(day): insights.days[day]._asdict() for day in sorted(insights.days)},
         "tools": {"total": insights.tools.total, "calls": dict(insights.tools.top(_MOST_NAMES))},
         "activity": {
             "messages": activity.total,
             "weekdays": dict(zip(map(str.lower, WEEKDAYS), activity.weekdays, strict=True)),
             "hours": list(activity.hours),
+            "weekdays_by_hour": dict(zip(map(str.lower, WEEKDAYS), map(list, activity.grid), strict=True)),
             "days": {str(day): activity.days[day] for day in sorted(activity.days)},
             "busiest_day": None if busiest is None else {"day": str(busiest[0]), "messages": busiest[1]},
             "streak_days": activity.streak(today),
@@ -166,11 +278,19 @@ def as_data(insights: Insights, today: date) -> dict[str, Any]:
     }
 
 
+def _figures(group: Group) -> dict[str, Any]:
+    return group.talk._asdict() | group.spending._asdict()
+
+
 def _names(calls: Iterable[str]) -> Iterator[str]:
     for stored in calls:
         decoded = decode(stored)
         for call in decoded if isinstance(decoded, list) else ():
             yield cut(one_line(called(call)), _LONGEST_NAME) if isinstance(call, Mapping) else "?"
+
+
+def _both(one: Day, other: Day) -> Day:
+    return Day._make(_added(first, second) for first, second in zip(one, other, strict=True))
 
 
 def _added(one: Any, other: Any) -> Any:

@@ -6,7 +6,7 @@ left out too. Reading an object back checks every field, so that nothing malform
 
 import json
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import isfinite
 from typing import Any, NamedTuple, get_args, get_type_hints
 
@@ -28,6 +28,7 @@ from segue.core.sessions import Kind, Session, kind_of
 from segue.core.spelling import dumps
 from segue.core.text import storable
 from segue.core.titles import fitted_title
+from segue.core.usage import Spent, entries_for
 
 FORMAT = "segue_session"
 FORMAT_VERSION = 1
@@ -39,6 +40,7 @@ _MEASURES = frozenset({"seq", "state", "role", "timestamp", "token_count"})
 _DATABASE_ONLY = frozenset({"id", "session_id", "active", "compacted"})
 _NOT_CARRIED = ("id", "session_id", "content", "content_json")
 _TYPES = get_type_hints(Session)
+_SPENT = {name: kind for name, kind in get_type_hints(Spent).items() if name != "session_id"}
 
 
 Mask = Callable[[Any, str], Any]
@@ -56,6 +58,7 @@ class PortableSession(NamedTuple):
     session: Session
     tags: tuple[str, ...]
     messages: tuple[PortableMessage, ...]
+    usage: tuple[Spent, ...]
     unknown: tuple[str, ...]
     """Fields that this program has no place for."""
 
@@ -72,7 +75,15 @@ def message_to_json(message: Message) -> dict[str, Any]:
     return said if message.content is None else said | {"content": message.original}
 
 
-def pieces(session: Session, tags: list[str], messages: Iterator[Message], mask: Mask | None = None) -> Iterator[str]:
+def usage_to_json(entries: Iterable[Spent]) -> dict[str, Any]:
+    """What model calls used, or nothing when there were none."""
+    listed = [{name: value for name in _SPENT if (value := getattr(entry, name)) is not None} for entry in entries]
+    return {"usage": listed} if listed else {}
+
+
+def pieces(
+    session: Session, tags: list[str], messages: Iterator[Message], usage: Iterable[Spent], mask: Mask | None = None
+) -> Iterator[str]:
     """A session's line in an export, a piece at a time, so that no session need fit in memory twice.
 
     A `mask` is shown everything that somebody wrote, with the name it stands under, and gives back what may be seen.
@@ -88,7 +99,8 @@ def pieces(session: Session, tags: list[str], messages: Iterator[Message], mask:
             said = {name: value if name in _MEASURES else mask(value, name) for name, value in said.items()}
         yield separator + dumps(said)
         separator = ","
-    yield "]}"
+    spent = dumps(usage_to_json(usage))[1:-1]
+    yield f"],{spent}}}" if spent else "]}"
 
 
 def from_json(line: str | bytes) -> PortableSession:
@@ -118,8 +130,11 @@ def from_mapping(data: Any) -> PortableSession:
     tags = data.get("tags", [])
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         raise InvalidSession("its tags are no list of words")
-    unknown = tuple(sorted(data.keys() - {FORMAT, "tags", "messages", *Session._fields}))
-    return PortableSession(session, tuple(sorted(set(map(storable, tags)))), messages, unknown)
+    entries, strange = _usage(session.id, data.get("usage", []))
+    unknown = tuple(sorted((data.keys() - {FORMAT, "tags", "messages", "usage", *Session._fields}) | strange))
+    return PortableSession(
+        session, tuple(sorted(set(map(storable, tags)))), messages, entries_for(session, entries), unknown
+    )
 
 
 def _session(data: Mapping[str, Any], messages: tuple[PortableMessage, ...]) -> Session:
@@ -181,6 +196,26 @@ def _draft(fields: dict[str, Any], number: int) -> Draft:
         return draft_from({"role": "", **fields}, 0.0)
     except Invalid as error:
         raise InvalidSession(f"its message {number} cannot be taken: {error}") from error
+
+
+def _usage(session_id: str, data: Any) -> tuple[list[Spent], set[str]]:
+    """The entries, and the names of fields that an entry has no place for."""
+    if not isinstance(data, list):
+        raise InvalidSession("its usage is no list")
+    return [_entry(session_id, item, number) for number, item in enumerate(data, 1)], {
+        f"usage.{name}" for item in data for name in item.keys() - _SPENT.keys()
+    }
+
+
+def _entry(session_id: str, item: Any, number: int) -> Spent:
+    if not isinstance(item, Mapping):
+        raise InvalidSession(f"its usage {number} is no JSON object")
+    given = {name: item[name] for name in _SPENT if item.get(name) is not None}
+    said = {name: _checked(f"{name} of usage {number}", value, _SPENT[name]) for name, value in given.items()}
+    if not is_moment(said.get("at")) or not said.get("purpose"):
+        raise InvalidSession(f"its usage {number} has no moment or no purpose")
+    nothing = {name: 0 if kind is int else None for name, kind in _SPENT.items()}
+    return Spent(session_id=session_id, **(nothing | said))
 
 
 def _checked(name: str, value: Any, wanted: Any) -> Any:

@@ -1,9 +1,19 @@
-"""What a conversation has cost. Unknown stays unknown: a sum with an unknown part is the known rest, never zero."""
+"""What a conversation has cost. Unknown stays unknown: a sum with an unknown part is the known rest, never zero.
 
+A session's sums are kept beside the entries they are made of, one for each model call. Sums that came from elsewhere
+without entries get one entry, so that whatever is counted can be counted from the entries alone.
+"""
+
+from collections.abc import Iterable
 from enum import StrEnum
+from functools import reduce
+from math import isclose
 from typing import NamedTuple
 
 from segue.core.sessions import Session
+
+OWN_PRICES = "config"
+"""The cost source of an estimate with prices that somebody set themselves."""
 
 
 class Usage(NamedTuple):
@@ -47,6 +57,10 @@ class Usage(NamedTuple):
     @property
     def counters(self) -> tuple[int, ...]:
         return self[:6]
+
+    @property
+    def costs(self) -> tuple[float | None, float | None]:
+        return self.estimated_cost_usd, self.actual_cost_usd
 
     @property
     def total_tokens(self) -> int:
@@ -116,9 +130,35 @@ def spent(session_id: str, at: float, purpose: Purpose, usage: Usage, billing: B
     )
 
 
+def entries_for(session: Session, entries: Iterable[Spent]) -> tuple[Spent, ...]:
+    """The entries of a session, and one more for whatever its sums have beyond them, at its last activity."""
+    known = tuple(entries)
+    sums, noted = used_by(session), reduce(Usage.plus, map(used_in, known), Usage())
+    missing = sums.minus(noted)
+    is_told = zip(sums.costs, noted.costs, missing.costs, strict=True)
+    if not any(missing.counters) and not any(
+        more or (one is not None and other is None) for one, other, more in is_told
+    ):
+        return known
+    billing = Billing(
+        model=session.model,
+        billing_provider=session.billing_provider,
+        cost_source=session.cost_source,
+        pricing_version=session.pricing_version,
+    )
+    return (*known, spent(session.id, session.last_active_at, Purpose.IMPORT, missing, billing))
+
+
+def used_in(entry: Spent) -> Usage:
+    return Usage._make(getattr(entry, name) for name in Usage._fields)
+
+
 def _sum(one: float | None, other: float | None) -> float | None:
     return None if one is None and other is None else (one or 0.0) + (other or 0.0)
 
 
 def _difference(one: float | None, other: float | None) -> float | None:
-    return None if one is None else one - (other or 0.0)
+    if one is None:
+        return None
+    # Sums of fractions depend on their order: a difference that comes from it alone is none.
+    return one - (other or 0.0) if other is None or not isclose(one, other, rel_tol=1e-9, abs_tol=1e-12) else 0.0

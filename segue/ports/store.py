@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 
-from segue.core.insights import Conversation, Group
+from segue.core.insights import Conversation, Group, PriceTable, Slot, Spending
 from segue.core.lineage import Link
 from segue.core.messages import Draft, Message, Said
 from segue.core.policy import ResetReason
@@ -44,6 +44,14 @@ class Filter(NamedTuple):
     min_messages: int = 0
     beginning: str = ""
     """Of the id or of the title."""
+
+
+class Entries(NamedTuple):
+    """Which entries about model calls are wanted; what is not said does not narrow."""
+
+    since: float | None = None
+    sources: tuple[str, ...] = ()
+    session_ids: tuple[str, ...] | None = None
 
 
 class SourceCount(NamedTuple):
@@ -126,8 +134,8 @@ class Sessions(Protocol):
     def listed(self, wanted: Filter, limit: int | None, offset: int) -> list[Listed]: ...
     def count(self, wanted: Filter) -> int: ...
     def by_source(self) -> list[SourceCount]: ...
-    def sums_by(self, column: str, wanted: Filter) -> list[Group]:
-        """What sessions add up to, for each value of `model` or `source`; the most tokens first."""
+    def talk_by(self, column: str, wanted: Filter) -> list[Group]:
+        """How much was said, for each value of `model` or `source`."""
 
     def longest(self, wanted: Filter) -> Conversation | None:
         """The conversation with the most messages, all its parts together."""
@@ -212,9 +220,20 @@ class Turns(Protocol):
 class Ledger(Protocol):
     """What models have used, call by call."""
 
-    def add(self, entry: Spent) -> None: ...
+    def add(self, *entries: Spent) -> None: ...
+    def settle(self, session_id: str) -> None:
+        """Note of every entry without an actual cost that it is in the bill for all of them."""
+
     def of(self, session_id: str) -> list[Spent]:
         """In the order in which it was used."""
+
+    def total(self, wanted: Entries) -> Spending: ...
+    def spending_by(self, column: str, wanted: Entries) -> list[Group]:
+        """What was used, for each `model`, `source` or `purpose`; the most tokens first."""
+
+    def per_slot(self, wanted: Entries) -> Iterator[Slot]: ...
+    def prices(self, wanted: Entries) -> list[PriceTable]:
+        """Where the prices of estimates come from; what most calls were estimated with first."""
 
 
 class Processes(Protocol):
@@ -358,6 +377,9 @@ class Health(Protocol):
     def stray_tags(self) -> int: ...
     def remove_stray_tags(self) -> int: ...
     def miscounts(self) -> list[Miscount]: ...
+    def unnoted(self) -> list[str]:
+        """Sessions whose sums of tokens and costs are not those of their entries."""
+
     def attachments(self) -> Iterator[tuple[str, int, str]]:
         """Session, seq and attachments of every message that has some."""
 

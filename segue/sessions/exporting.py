@@ -5,7 +5,7 @@ from typing import Any
 
 from segue.core.documents import Entry, Format, begun_anew, continued, entry_of, is_shown, said
 from segue.core.messages import Message
-from segue.core.portable import Mask, message_to_json, pieces, session_to_json
+from segue.core.portable import Mask, message_to_json, pieces, session_to_json, usage_to_json
 from segue.core.sessions import Session
 from segue.ports.store import Filter, Transaction
 from segue.sessions.finding import find_ancestors, find_parts, get_session
@@ -17,7 +17,8 @@ def export_session(tx: Transaction, session_id: str) -> dict[str, Any]:
     """One session as the object that its line in an export holds."""
     session = get_session(tx, session_id)
     messages = [message_to_json(message) for message in _messages(tx, session_id)]
-    return session_to_json(session, _tags(tx, session)) | {"messages": messages}
+    usage = usage_to_json(tx.ledger.of(session_id))
+    return session_to_json(session, _tags(tx, session)) | {"messages": messages} | usage
 
 
 def export_lines(
@@ -33,7 +34,8 @@ def export_lines(
     count = 0
     sessions = (get_session(tx, one) for one in ids) if ids else tx.sessions.in_order(sources)
     for session in sessions:
-        for piece in pieces(session, _tags(tx, session), _messages(tx, session.id), mask):
+        usage = tx.ledger.of(session.id)
+        for piece in pieces(session, _tags(tx, session), _messages(tx, session.id), usage, mask):
             write(piece)
         write("\n")
         advance(1)

@@ -63,6 +63,7 @@ def import_session(tx: Transaction, portable: PortableSession, *, on_conflict: O
     tx.sessions.tag(session.id, portable.tags)
     for message in portable.messages:
         tx.messages.insert(session.id, message.seq, message.state, message.draft)
+    tx.ledger.add(*(entry._replace(session_id=session.id) for entry in portable.usage))
     if portable.unknown:
         notes.append(f"fields this version does not know were left out: {', '.join(portable.unknown)}")
     return Imported(session.id, outcome, len(portable.messages), tuple(notes))

@@ -1,7 +1,9 @@
 """Rows that do not fit together, put right without losing any."""
 
 from segue.core.sessions import Kind, Session
+from segue.core.usage import entries_for
 from segue.ports.store import Transaction
+from segue.sessions.finding import get_session
 
 RECOVERED = "recovered"
 """The source of a session that was made anew for messages which had lost theirs."""
@@ -32,3 +34,12 @@ def recount_sessions(tx: Transaction) -> list[str]:
     for one in wrong:
         tx.sessions.change(one.session_id, message_count=one.message_count, tool_call_count=one.tool_call_count)
     return [one.session_id for one in wrong]
+
+
+def note_usage(tx: Transaction) -> list[str]:
+    """Give every session an entry for what its sums have beyond the entries there are."""
+    unnoted = tx.health.unnoted()
+    for session_id in unnoted:
+        known = tx.ledger.of(session_id)
+        tx.ledger.add(*entries_for(get_session(tx, session_id), known)[len(known) :])
+    return unnoted

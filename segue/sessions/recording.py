@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from segue.core.errors import Invalid, SessionNotFound
 from segue.core.messages import Draft, State, count_calls, first_line_of
+from segue.core.sessions import Session
 from segue.core.text import storable
 from segue.core.usage import Billing, Purpose, Usage, spent, used_by
 from segue.ports.store import Transaction
@@ -54,7 +55,8 @@ def add_usage(
     _check(usage)
     if not tx.sessions.add_usage(session_id, usage, billing, absolute=False):
         raise SessionNotFound(session_id)
-    tx.ledger.add(spent(session_id, now, purpose, usage, billing))
+    if usage != Usage():
+        _note(tx, get_session(tx, session_id), usage, billing, now, purpose)
 
 
 def set_usage(tx: Transaction, session_id: str, usage: Usage, billing: Billing, now: float) -> None:
@@ -62,8 +64,19 @@ def set_usage(tx: Transaction, session_id: str, usage: Usage, billing: Billing, 
     _check(usage)
     before = used_by(get_session(tx, session_id))
     tx.sessions.add_usage(session_id, usage, billing, absolute=True)
-    more = used_by(get_session(tx, session_id)).minus(before)
-    tx.ledger.add(spent(session_id, now, Purpose.REPORT, more, billing))
+    session = get_session(tx, session_id)
+    if usage.actual_cost_usd is not None:  # the bill is for every call there was
+        tx.ledger.settle(session_id)
+    if used_by(session) != before:
+        _note(tx, session, used_by(session).minus(before), billing, now, Purpose.REPORT)
+
+
+def _note(tx: Transaction, session: Session, usage: Usage, billing: Billing, now: float, purpose: Purpose) -> None:
+    """Keep an entry. A model and a provider that are not named are those of the session."""
+    model = billing.model or session.model
+    provider = billing.billing_provider or session.billing_provider
+    named = billing._replace(model=model, billing_provider=provider)
+    tx.ledger.add(spent(session.id, now, purpose, usage, named))
 
 
 def _check(usage: Usage) -> None:

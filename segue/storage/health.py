@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from segue.core.errors import StoreError
 from segue.core.messages import count_calls
 from segue.core.scope import Scope
+from segue.core.usage import Usage
 from segue.ports.store import Health, Miscount, Orphans
 from segue.storage.sql import Executor
 
+_COUNTERS, _COSTS = Usage._fields[:6], Usage._fields[6:]
 _NO_SESSION = "NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = {}.session_id)"
 
 
@@ -47,6 +49,19 @@ class SqlHealth(Health):
             for one, *counters in said
             if counters != [messages.get(one, 0), calls[one]]
         ]
+
+    def unnoted(self) -> list[str]:
+        counters = " OR ".join(f"s.{name} <> COALESCE(u.{name}, 0)" for name in _COUNTERS)
+        costs = " OR ".join(
+            f"abs(s.{name} - COALESCE(u.{name}, 0)) > 1e-6 * (1 + abs(s.{name}))"  # never so when it is unknown
+            for name in _COSTS
+        )
+        sums = ", ".join(f"sum({name}) AS {name}" for name in (*_COUNTERS, *_COSTS))
+        sql = f"""
+            SELECT s.id FROM sessions s
+            LEFT JOIN (SELECT session_id, {sums} FROM usage GROUP BY session_id) u ON u.session_id = s.id
+            WHERE {counters} OR {costs} ORDER BY s.id"""
+        return [row[0] for row in self._db.rows(sql, {})]
 
     def attachments(self) -> Iterator[tuple[str, int, str]]:
         sql = "SELECT session_id, seq, attachments FROM messages WHERE attachments IS NOT NULL ORDER BY id"

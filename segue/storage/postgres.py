@@ -38,7 +38,7 @@ from segue.storage.postgres_address import place_of
 from segue.storage.postgres_connection import PostgresConnection, our_errors
 from segue.storage.postgres_schema import POLICIES, SCHEMA, WHOLE_VIEW, declare_all, open_to_all
 from segue.storage.postgres_search import FORGET_WORDS, PostgresSearch, words_of
-from segue.storage.schema import SCHEMA_VERSION, TABLES
+from segue.storage.schema import SCHEMA_VERSION, SHARED_MIGRATIONS, TABLES
 from segue.storage.sql import Executor
 
 OLDEST_SERVER = 140_000
@@ -360,10 +360,14 @@ class PostgresEngine:
             for limit in ("statement_timeout", "lock_timeout"):
                 connection.run(f"SET LOCAL {limit} = 0")
             connection.rows(f"SELECT pg_advisory_xact_lock({_MAKING_TABLES})")
-            if self._version(connection) >= SCHEMA_VERSION:
+            version = self._version(connection)
+            if version >= SCHEMA_VERSION:
                 connection.commit()
                 return
             declare_all(connection)
+            for step, migration in sorted(SHARED_MIGRATIONS.items()):
+                if 0 < version < step:  # a new database has nothing to be changed
+                    migration(connection)
             connection.run("DELETE FROM schema_version")
             connection.run("INSERT INTO schema_version (version) VALUES (:version)", {"version": SCHEMA_VERSION})
             connection.commit()

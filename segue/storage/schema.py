@@ -338,7 +338,27 @@ def _index_anew(database: Definer) -> None:
     database.run("DELETE FROM state_meta WHERE key = 'search:indexed_to'")
 
 
-MIGRATIONS: dict[int, Migration] = {3: _index_anew}
+def _note_earlier_usage(database: Definer) -> None:
+    """What was counted before there were entries for it is one entry of its session, as if it were imported."""
+    database.run("""
+        INSERT INTO usage (
+          session_id, at, purpose, model, provider, api_call_count, input_tokens, output_tokens, cache_read_tokens,
+          cache_write_tokens, reasoning_tokens, estimated_cost_usd, actual_cost_usd, cost_source, pricing_version)
+        SELECT
+          s.id, s.last_active_at, 'import', s.model, s.billing_provider, s.api_call_count, s.input_tokens,
+          s.output_tokens, s.cache_read_tokens, s.cache_write_tokens, s.reasoning_tokens, s.estimated_cost_usd,
+          s.actual_cost_usd, s.cost_source, s.pricing_version
+        FROM sessions s
+        WHERE NOT EXISTS (SELECT 1 FROM usage u WHERE u.session_id = s.id) AND (
+          s.api_call_count <> 0 OR s.input_tokens <> 0 OR s.output_tokens <> 0 OR s.cache_read_tokens <> 0
+          OR s.cache_write_tokens <> 0 OR s.reasoning_tokens <> 0
+          OR s.estimated_cost_usd IS NOT NULL OR s.actual_cost_usd IS NOT NULL)""")
+
+
+SHARED_MIGRATIONS: dict[int, Migration] = {5: _note_earlier_usage}
+"""Those of the following that every database needs."""
+
+MIGRATIONS: dict[int, Migration] = {3: _index_anew, **SHARED_MIGRATIONS}
 """Steps that cannot be said as a declaration, by the version they lead to."""
 
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from segue.core.errors import StoreError
-from segue.core.insights import Conversation, Group, Sums
+from segue.core.insights import Conversation, Group, Talk
 from segue.core.lineage import Link
 from segue.core.messages import count_calls, first_line_of
 from segue.core.scope import Scope
@@ -18,22 +18,7 @@ _LISTED = columns(Listed._fields, "s")
 _RELATED = "EXISTS (SELECT 1 FROM sessions p WHERE p.id = s.{} AND p.principal = s.principal)"
 """Nobody becomes a relative of somebody else's session by saying so."""
 _CHANGEABLE = frozenset(Session._fields) - {"id"}
-_SUMS = {
-    "sessions": "count(*)",
-    "messages": "sum(s.message_count)",
-    "tool_calls": "sum(s.tool_call_count)",
-    "api_calls": "sum(s.api_call_count)",
-    "input_tokens": "sum(s.input_tokens)",
-    "output_tokens": "sum(s.output_tokens)",
-    "cache_read_tokens": "sum(s.cache_read_tokens)",
-    "cache_write_tokens": "sum(s.cache_write_tokens)",
-    "reasoning_tokens": "sum(s.reasoning_tokens)",
-    "estimated_cost_usd": "sum(s.estimated_cost_usd)",
-    "actual_cost_usd": "sum(s.actual_cost_usd)",
-    "cost_usd": "sum(COALESCE(s.actual_cost_usd, s.estimated_cost_usd))",
-    "without_cost": "sum(CASE WHEN s.estimated_cost_usd IS NULL AND s.actual_cost_usd IS NULL THEN 1 ELSE 0 END)",
-}
-assert tuple(_SUMS) == Sums._fields
+_TALK = ("count(*)", "sum(s.message_count)", "sum(s.tool_call_count)")
 _STEP = 200  # sessions read at a time when all are wanted
 
 
@@ -158,13 +143,11 @@ class SqlSessions(Sessions):
             GROUP BY source ORDER BY count(*) DESC, source"""
         return [SourceCount._make(row) for row in self._db.rows(sql, where.parameters)]
 
-    def sums_by(self, column: str, wanted: Filter) -> list[Group]:
+    def talk_by(self, column: str, wanted: Filter) -> list[Group]:
         assert column in ("model", "source"), column
         where = self._matching(wanted)
-        sql = f"""
-            SELECT s.{column}, {", ".join(_SUMS.values())} FROM sessions s WHERE {where.sql}
-            GROUP BY s.{column} ORDER BY sum(s.input_tokens) + sum(s.output_tokens) DESC, count(*) DESC, s.{column}"""
-        return [Group(row[0], Sums._make(row[1:])) for row in self._db.rows(sql, where.parameters)]
+        sql = f"SELECT s.{column}, {', '.join(_TALK)} FROM sessions s WHERE {where.sql} GROUP BY s.{column}"
+        return [Group(row[0], Talk._make(row[1:])) for row in self._db.rows(sql, where.parameters)]
 
     def longest(self, wanted: Filter) -> Conversation | None:
         where, above = self._matching(wanted), visible(self._scope, "p")

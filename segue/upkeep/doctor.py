@@ -70,6 +70,7 @@ CHECKUPS = (
     Checkup("log", database_checks.check_log, needs=Needs.FILE),
     Checkup("orphans", row_checks.check_orphans),
     Checkup("counters", row_checks.check_counters),
+    Checkup("usage", row_checks.check_usage),
     Checkup("attachments", row_checks.check_attachments),
     Checkup("backup", database_checks.check_backup),
 )

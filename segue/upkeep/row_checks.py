@@ -64,6 +64,19 @@ def check_counters(patient: Patient) -> list[Finding]:
     ]
 
 
+def check_usage(patient: Patient) -> list[Finding]:
+    unnoted = _read(patient, lambda tx: tx.health.unnoted())
+    if not unnoted:
+        return []
+    return [
+        Finding(
+            f"What {count(len(unnoted), 'session')} used is not what is noted of the calls: {_some(unnoted)}.",
+            "`segue doctor --fix` adds an entry for the difference to each.",
+            partial(_note_usage, patient),
+        )
+    ]
+
+
 def check_attachments(patient: Patient) -> list[Finding]:
     lost = {one.digest: one for one in _read(patient, partial(_lost, home=patient.home))}
     backup, kept = _last_backup(patient) if lost else (None, set())
@@ -113,6 +126,12 @@ def _recount(patient: Patient) -> str:
     with patient.opened() as store:
         counted = store.write(OWNER_AT_CONSOLE, mending.recount_sessions)
     return f"{count(len(counted), 'session')} counted anew."
+
+
+def _note_usage(patient: Patient) -> str:
+    with patient.opened() as store:
+        noted = store.write(OWNER_AT_CONSOLE, mending.note_usage)
+    return f"{count(len(noted), 'session')} got an entry for it."
 
 
 def _take(patient: Patient, lost: Lost, backup: Path) -> str:

@@ -25,6 +25,7 @@ from segue.core.errors import (
 )
 from segue.core.events import Chat, Reasoning, Reply, Text, ToolCall
 from segue.core.messages import said
+from segue.core.prices import UNKNOWN_TERMS, Price, Terms
 from segue.core.transcript import Eye, as_chat
 from segue.core.turns import reply_draft
 from segue.ports.model import Request
@@ -101,9 +102,11 @@ def endpoint_at(url: str, kind: Kind, provider: str | None = None) -> Endpoint:
     return Endpoint(provider or kind, kind, f"{url}/v1", KEY, "SOME_API_KEY")
 
 
-def ask(endpoint: Endpoint, request: Request, name: str = "some-model") -> list[Text | Reasoning | Reply]:
+def ask(
+    endpoint: Endpoint, request: Request, name: str = "some-model", terms: Terms = UNKNOWN_TERMS
+) -> list[Text | Reasoning | Reply]:
     async def pieces() -> list[Text | Reasoning | Reply]:
-        model = ProviderModel(endpoint, name)
+        model = ProviderModel(endpoint, name, terms=terms)
         try:
             return [piece async for piece in model.stream(request)]
         finally:
@@ -426,6 +429,51 @@ def test_a_known_price_is_estimated() -> None:
     assert reply.billing.pricing_version
     unknown = reply_from(ModelResponse([TextPart("Yes.")], usage=used), endpoint, "nobody-knows", None)
     assert (unknown.usage.estimated_cost_usd, unknown.billing.cost_status) == (None, "unknown")
+
+
+def test_an_estimate_says_of_when_its_prices_are() -> None:
+    from datetime import date
+
+    import genai_prices
+    from pydantic_ai.messages import ModelResponse, TextPart
+    from pydantic_ai.usage import RequestUsage
+
+    from segue.agent.providers.converting import reply_from
+    from segue.agent.providers.pricing import newest_price
+
+    endpoint = Endpoint("anthropic", "anthropic", "https://api.anthropic.com/v1", KEY, "ANTHROPIC_API_KEY")
+    used = ModelResponse([TextPart("Yes.")], usage=RequestUsage(input_tokens=1000, output_tokens=100))
+    version = reply_from(used, endpoint, "claude-opus-4-5", None).billing.pricing_version
+    number, _, day = (version or "").partition(" ")
+    assert number == genai_prices.__version__
+    assert date(2025, 1, 1) < date.fromisoformat(day.strip("()")) <= date.today()  # noqa: DTZ011
+    assert newest_price(date(1990, 1, 1)) is None
+    assert newest_price(date(2025, 6, 1)) <= date(2025, 6, 1)  # type: ignore[operator]
+
+
+def test_a_price_of_ones_own_is_before_that_of_the_table() -> None:
+    from pydantic_ai.messages import ModelResponse, TextPart
+    from pydantic_ai.usage import RequestUsage
+
+    from segue.agent.providers.converting import reply_from
+
+    used = ModelResponse([TextPart("Yes.")], usage=RequestUsage(input_tokens=1_000_000, output_tokens=100_000))
+    mine = Terms(Price(1.0, 10.0), 4096)
+    for url, name in (("https://api.anthropic.com/v1", "claude-opus-4-5"), ("http://127.0.0.1:9/v1", "nobody-knows")):
+        endpoint = Endpoint("anthropic", "anthropic", url, KEY, "ANTHROPIC_API_KEY")
+        reply = reply_from(used, endpoint, name, 200_000, mine)
+        assert (reply.usage.estimated_cost_usd, reply.context_window) == (2.0, 4096)
+        assert (reply.billing.cost_status, reply.billing.cost_source) == ("estimated", "config")
+        assert reply.billing.pricing_version is None
+        partly = reply_from(used, endpoint, name, None, Terms(Price(1.0)))
+        assert (partly.usage.estimated_cost_usd, partly.billing.cost_source) == (None, None)
+
+
+def test_what_was_said_of_a_model_reaches_its_answers(endpoint: Endpoint) -> None:
+    reply = ask(endpoint, Request("Be brief.", [user("bonjour")]), terms=Terms(Price(1.0, 1.0), 4096))[-1]
+    assert isinstance(reply, Reply)
+    assert (reply.context_window, reply.billing.cost_source) == (4096, "config")
+    assert reply.usage.estimated_cost_usd == pytest.approx(29e-6)
 
 
 @pytest.mark.parametrize(("kind", "name"), [("openai", "gpt-5.4"), ("anthropic", "claude-opus-4-5")])

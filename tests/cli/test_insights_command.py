@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,31 @@ from postgres_server import psql
 from psycopg.conninfo import make_conninfo
 
 from segue import SessionDB
+from segue.core.scope import OWNER_AT_CONSOLE
+from segue.core.usage import Billing, Purpose, Usage
+from segue.sessions.recording import add_usage
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 DAY = 86400
 ZONE = {"TZ": "Asia/Kolkata"}
-SUMMED = (
-    *("message_count", "tool_call_count", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"),
-    *("reasoning_tokens", "api_call_count"),
-)
+VERSION = "0.2.1 (2026-09-28)"
+TALK = {"sessions": "count(*)", "messages": "sum(message_count)", "tool_calls": "sum(tool_call_count)"}
+SPENDING = {
+    "api_calls": "sum(u.api_call_count)",
+    "input_tokens": "sum(u.input_tokens)",
+    "output_tokens": "sum(u.output_tokens)",
+    "cache_read_tokens": "sum(u.cache_read_tokens)",
+    "cache_write_tokens": "sum(u.cache_write_tokens)",
+    "reasoning_tokens": "sum(u.reasoning_tokens)",
+    "estimated_cost_usd": "sum(u.estimated_cost_usd)",
+    "actual_cost_usd": "sum(u.actual_cost_usd)",
+    "cost_usd": "sum(coalesce(u.actual_cost_usd, u.estimated_cost_usd))",
+    "calls_without_cost": "sum(CASE WHEN u.actual_cost_usd IS NULL AND u.estimated_cost_usd IS NULL"
+    " THEN u.api_call_count ELSE 0 END)",
+    "tokens_without_cost": "sum(CASE WHEN u.actual_cost_usd IS NULL AND u.estimated_cost_usd IS NULL"
+    " THEN u.input_tokens + u.output_tokens ELSE 0 END)",
+}
+"""Each number that is printed of model calls, and what it is in SQL."""
 pytestmark = pytest.mark.skipif(shutil.which("sqlite3") is None, reason="the sqlite3 program is not here")
 
 
@@ -42,12 +60,16 @@ def office(new_home: NewHome) -> Path:
                 names = ["terminal", "weather"][: turn % 3]
                 calls = [{"id": "c", "function": {"name": one, "arguments": "{}"}} for one in names]
                 db.append_message(name, "assistant", "Hi", tool_calls=calls or None, timestamp=at + turn * 1000 + 5)
-            costs: dict[str, Any] = [
-                {},
-                {"estimated_cost_usd": 0.25},
-                {"estimated_cost_usd": 0.5, "actual_cost_usd": 0.75},
-            ][number % 3]
-            db.update_token_counts(name, input_tokens=number, output_tokens=2 * number, cache_read_tokens=3, **costs)
+            store = db._store
+            for call in range(number % 4 + 1):
+                costs = [(None, None), (0.25, None), (0.5, 0.75), (0.001, None)][(number // 4 + call) % 4]
+                usage = Usage(1000 * number + call, 20 * number, 3, call, 2 * call, 1, *costs)
+                source = "config" if call % 2 else "genai-prices"
+                billing = Billing(
+                    ["example-large", "example-small", None][call % 3], cost_source=source, pricing_version=VERSION
+                )
+                purpose = [Purpose.ANSWER, Purpose.TITLE, Purpose.SUMMARY][call % 3]
+                store.write(OWNER_AT_CONSOLE, add_usage, name, usage, billing, at - call * 5 * DAY, purpose)
         db.set_session_archived("session-1", True)
     return home
 
@@ -63,8 +85,19 @@ def ask(home: Path, sql: str) -> list[list[str]]:
     return [line.split("|") for line in done.stdout.splitlines()]
 
 
-def number(home: Path, sql: str) -> float:
-    return float(ask(home, sql)[0][0] or 0)
+def figures(home: Path, wanted: dict[str, str], rest: str) -> dict[str, float | None]:
+    """One query, and what it says under each name."""
+    (row,) = ask(home, f"SELECT {', '.join(wanted.values())} {rest}")
+    return {name: float(value) if value else None for name, value in zip(wanted, row, strict=True)}
+
+
+def same(said: dict[str, Any], wanted: dict[str, float | None]) -> None:
+    for name, value in wanted.items():
+        if value is None:
+            assert not said[name], name
+            assert name.endswith("_usd") is (said[name] is None), name
+        else:
+            assert said[name] == pytest.approx(value, rel=1e-12), name
 
 
 def seen(run: Run, home: Path, *arguments: str) -> dict[str, Any]:
@@ -74,27 +107,49 @@ def seen(run: Run, home: Path, *arguments: str) -> dict[str, Any]:
     return found
 
 
+def period(days: int, source: str) -> tuple[str, str]:
+    """The sessions and the calls of the last days, in SQL."""
+    since, only = f"{time.time() - days * DAY:.3f}", f" AND s.source = '{source}'" if source else ""
+    calls = f"FROM usage u JOIN sessions s ON s.id = u.session_id WHERE u.at >= {since}{only}"
+    return f"FROM sessions s WHERE s.last_active_at >= {since}{only}", calls
+
+
 @pytest.mark.parametrize("days", [7, 30, 365])
 @pytest.mark.parametrize("source", ["", "telegram"])
 def test_every_sum_is_what_sql_says(run: Run, office: Path, days: int, source: str) -> None:
     found = seen(run, office, "--days", str(days), *(["--source", source] if source else []))
-    since = f"{time.time() - days * DAY:.3f}"
-    only = f" AND source = '{source}'" if source else ""
-    period = f"FROM sessions WHERE last_active_at >= {since}{only}"
-    assert found["sessions"] == number(office, f"SELECT count(*) {period}")
-    names = {"message_count": "messages", "tool_call_count": "tool_calls", "api_call_count": "api_calls"}
-    for column in SUMMED:
-        assert found[names.get(column, column)] == number(office, f"SELECT sum({column}) {period}"), column
-    for column in ("estimated_cost_usd", "actual_cost_usd"):
-        assert (found[column] or 0) == pytest.approx(number(office, f"SELECT sum({column}) {period}"))
-    cost = "SELECT sum(coalesce(actual_cost_usd, estimated_cost_usd))"
-    assert found["cost_usd"] == pytest.approx(number(office, f"{cost} {period}"))
-    unknown = f"SELECT count(*) {period} AND actual_cost_usd IS NULL AND estimated_cost_usd IS NULL"
-    assert found["without_cost"] == number(office, unknown)
-    for column, groups in (("model", found["models"]), ("source", found["sources"])):
-        rows = ask(office, f"SELECT {column}, count(*), sum(input_tokens) {period} GROUP BY {column}")
-        said = {(group[column] or "", group["sessions"], group["input_tokens"]) for group in groups}
-        assert said == {(name, int(sessions), int(tokens)) for name, sessions, tokens in rows}
+    sessions, calls = period(days, source)
+    same(found, figures(office, TALK, sessions))
+    same(found, figures(office, SPENDING, calls))
+    assert found["calls_without_cost"] > 0
+    for column, groups in (("u.model", "models"), ("s.source", "sources"), ("u.purpose", "purposes")):
+        name = column[2:]
+        names = {row[0] for row in ask(office, f"SELECT DISTINCT {column} {calls}")}
+        assert names == {group[name] or "" for group in found[groups] if group["api_calls"]}
+        for group in found[groups]:
+            only = f" AND {column} = '{group[name]}'" if group[name] else f" AND {column} IS NULL"
+            same(group, figures(office, SPENDING, calls + only))
+            if groups != "purposes":
+                same(group, figures(office, TALK, sessions + only.replace("u.", "s.")))
+    estimated = f"{calls} AND u.estimated_cost_usd IS NOT NULL AND u.actual_cost_usd IS NULL"
+    prices = ask(office, f"SELECT u.cost_source, u.pricing_version, sum(u.api_call_count) {estimated} GROUP BY 1, 2")
+    assert sorted([*map(str, one.values())] for one in found["prices"]) == sorted(prices)
+    for name, kind in (("tokens", "tokens_without_cost"), ("cost_usd", "cost_usd")):
+        assert sum(day[name] or 0 for day in found["days"].values()) == pytest.approx(
+            found["input_tokens"] + found["output_tokens"] if name == "tokens" else found[kind]
+        )
+
+
+@pytest.mark.on_file
+def test_every_day_is_what_sql_says(run: Run, office: Path) -> None:
+    found = seen(run, office, "--days", "365")
+    _, calls = period(365, "")
+    days = ask(office, f"SELECT DISTINCT date(u.at, 'unixepoch', 'localtime') {calls}")
+    assert sorted(found["days"]) == sorted(day for (day,) in days)
+    wanted = {"tokens": "sum(u.input_tokens + u.output_tokens)"}
+    wanted |= {name: SPENDING[name] for name in ("cost_usd", "tokens_without_cost")}
+    for day, said in found["days"].items():
+        same(said, figures(office, wanted, f"{calls} AND date(u.at, 'unixepoch', 'localtime') = '{day}'"))
 
 
 @pytest.mark.on_file  # in the dialect of one of the two
@@ -134,10 +189,24 @@ def test_what_is_printed_is_what_programs_get(run: Run, office: Path) -> None:
     assert shown.startswith("The last 30 days\n")
     assert f"Sessions       {found['sessions']:,}, with {found['messages']:,} messages" in shown
     assert f"{found['input_tokens']:,} in, {found['output_tokens']:,} out" in shown
-    assert f"{found['without_cost']} sessions without a known cost" in shown
+    assert f"{found['api_calls']:,} model calls\n" in shown
+    assert (
+        f"unknown for {found['calls_without_cost']} model calls with {found['tokens_without_cost']:,} tokens" in shown
+    )
+    for table in found["prices"]:
+        label = "your own prices" if table["cost_source"] == "config" else f"genai-prices {VERSION}"
+        assert f"Prices         {label}: {table['api_calls']} call" in shown
+    for groups, name in (("models", "model"), ("sources", "source"), ("purposes", "purpose")):
+        for group in found[groups]:
+            talk = [] if groups == "purposes" else [group["sessions"], group["messages"]]
+            numbers = [*talk, *(group[key] for key in ("api_calls", "input_tokens", "output_tokens"))]
+            cost = "unknown" if group["cost_usd"] is None else f"${group['cost_usd']:,.2f}"
+            cost += " + unknown" if group["cost_usd"] is not None and group["calls_without_cost"] else ""
+            line = " +".join([group[name] or "unknown", *(f"{one:,}" for one in numbers), re.escape(cost)])
+            assert re.search(f"^{line}$", shown, re.M), line
+    most = max(day["tokens"] for day in found["days"].values())
+    assert f"Tokens by day, at most {most:,}\n" in shown
     assert f"${found['cost_usd']:.2f} (estimated ${found['estimated_cost_usd']:.2f}" in shown
-    for group in found["models"]:
-        assert re.search(rf"^{group['model'] or 'unknown'} +{group['sessions']} +{group['messages']} ", shown, re.M)
     for hour, messages in enumerate(found["activity"]["hours"]):
         assert re.search(rf"^  {hour:02} +{messages}( |$)", shown, re.M)
 
@@ -153,8 +222,11 @@ def test_bars_and_tables_fit_the_terminal(run: Run, office: Path, columns: int) 
 def test_costs_that_nobody_knows_are_called_unknown(run: Run, home: Path) -> None:
     with SessionDB() as db:
         db.append_message(db.create_session("only"), "user", "Hello")
+        db.update_token_counts("only", input_tokens=5, output_tokens=2, api_call_count=1)
     shown = run("insights").stdout
-    assert "Cost           unknown (estimated unknown, actual unknown; 1 session without a known cost)" in shown
+    assert "Cost           unknown (estimated unknown, actual unknown)\n" in shown
+    assert "               unknown for 1 model call with 7 tokens\n" in shown
+    assert "$" not in shown
 
 
 def test_an_empty_home_gets_a_kind_sentence(run: Run, home: Path) -> None:
@@ -173,3 +245,96 @@ def test_a_quiet_time_says_where_to_look(run: Run, office: Path) -> None:
 @pytest.mark.parametrize("days", ["0", "-1", "many", "1000000000000"])
 def test_days_that_cannot_be_are_refused(run: Run, days: str) -> None:
     assert run("insights", "--days", days).returncode == 2
+
+
+# The page
+
+
+class Reader(HTMLParser):
+    """What a page is made of."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.words: list[str] = []
+        self.open: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.links += [value or "" for name, value in attrs if name in ("href", "src") or name.startswith("on")]
+        if tag not in ("meta",):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] != "style":
+            self.words.append(data)
+
+
+def test_the_page_says_what_programs_get(run: Run, office: Path, tmp_path: Path) -> None:
+    found, file = seen(run, office), tmp_path / "page.html"
+    result = run("insights", "--html", str(file), SEGUE_HOME=str(office), **ZONE)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", f"The page is in {file}.\n")
+    assert file.stat().st_mode & 0o777 == 0o600
+    page = Reader(file.read_text("utf-8"))
+    assert (page.open, page.links) == ([], [])
+    assert not {"script", "link", "img", "iframe", "object", "base", "form"} & set(page.tags)
+    assert page.tags.count("svg") == 3
+    words = "\n".join(page.words)
+    for name in ("sessions", "api_calls", "input_tokens", "output_tokens"):
+        assert f"\n{found[name]:,}\n" in words, name
+    assert f"\n${found['cost_usd']:,.2f}\n" in words
+    assert f"unknown for {found['calls_without_cost']} calls with {found['tokens_without_cost']:,} tokens" in words
+    for groups, name in (("models", "model"), ("sources", "source"), ("purposes", "purpose")):
+        for group in found[groups]:
+            tokens = group["input_tokens"] + group["output_tokens"]
+            if group["api_calls"]:
+                assert f"\n{group[name] or 'unknown'}\n{tokens:,} token" in words
+    for day, used in found["days"].items():
+        assert f"{day}: {used['tokens']:,} token" in words
+    for weekday, hours in found["activity"]["weekdays_by_hour"].items():
+        assert all(f"{weekday.title()}, {hour:02}:00: {count}\n" in words for hour, count in enumerate(hours))
+    assert f"genai-prices {VERSION} (" in words
+
+
+def test_nothing_that_was_stored_is_taken_for_a_part_of_the_page(run: Run, home: Path, tmp_path: Path) -> None:
+    hostile = "</style><script>alert(1)</script>\"'&\x1b[31m"
+    call = {"id": "c", "function": {"name": hostile, "arguments": "{}"}}
+    with SessionDB() as db:
+        name = db.create_session("only", hostile, model=hostile)
+        db.append_message(name, "assistant", "Hi", tool_calls=[call])
+        db.update_token_counts(
+            name, 5, 2, api_call_count=1, estimated_cost_usd=1.0, cost_source=hostile, pricing_version=hostile
+        )
+    file = tmp_path / "page.html"
+    assert run("insights", "--html", str(file), "--source", hostile).returncode == 0
+    text = file.read_text("utf-8")
+    assert "<script" not in text
+    assert "\x1b" not in text
+    assert text.count("</style>") == 1
+    assert Reader(text).open == []
+
+
+def test_a_page_is_replaced_only_when_somebody_agrees(run: Run, office: Path, tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    file.write_text("mine", "utf-8")
+    result = run("insights", "--html", str(file), SEGUE_HOME=str(office))
+    assert (result.returncode, file.read_text("utf-8")) == (1, "mine")
+    assert run("insights", "--html", str(file), "--yes", SEGUE_HOME=str(office)).returncode == 0
+    assert file.read_text("utf-8").startswith("<!DOCTYPE html>")
+    assert run("insights", "--html", "-", SEGUE_HOME=str(office)).stdout.startswith("<!DOCTYPE html>")
+    assert "do not go together" in run("insights", "--html", str(file), "--json").stderr
+
+
+def test_a_page_of_nothing_is_a_page(run: Run, home: Path, tmp_path: Path) -> None:
+    assert run("insights", "--html", str(tmp_path / "page.html")).returncode == 0
+    page = Reader((tmp_path / "page.html").read_text("utf-8"))
+    assert "no model call is noted" in "\n".join(page.words)

@@ -8,8 +8,10 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from segue.config import Settings, settings_from
+from segue.core.errors import InvalidSettings
 from segue.core.keys import KeyRules
 from segue.core.policy import NEVER, ResetMode, ResetPolicy
+from segue.core.prices import Price
 from segue.core.sharing import DmScope
 
 HOME = Path("/home/someone/.segue")
@@ -112,3 +114,31 @@ def test_each_lane_has_the_policy_of_its_platform_or_else_of_its_type(
         }
     }
     assert settings_from(raw, HOME, ENVIRON).reset_policies.choose(*lane) == expected
+
+
+def test_prices_and_windows_of_ones_own() -> None:
+    said = {
+        "models": {"prices": {"my-model": {"input": 0.5, "output": "2", "cache_read": 0}}, "windows": {"x/y": 32768}}
+    }
+    models = settings_from(said, HOME, ENVIRON).models
+    assert models.prices == {"my-model": Price(0.5, 2.0, 0.0, None)}
+    assert models.windows == {"x/y": 32768}
+    assert settings_from({}, HOME, ENVIRON).models.prices == {}
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ({"prices": {"m": 5}}, "models.prices.m is 5, but must be a mapping with input, output"),
+        ({"prices": {"m": {"input": -1}}}, "models.prices.m.input is -1, but must be a number from 0"),
+        ({"prices": {"m": {"input": True}}}, "models.prices.m.input is true"),
+        ({"prices": {"m": {"input": "cheap"}}}, "models.prices.m.input is 'cheap'"),
+        ({"prices": {"m": {"input": float("nan")}}}, "models.prices.m.input is nan"),
+        ({"prices": {"m": {"inputs": 1}}}, "models.prices.m.inputs is no setting"),
+        ({"windows": {"m": 0}}, "models.windows.m is 0, but must be a whole number from 1"),
+    ],
+)
+def test_prices_that_cannot_be_are_refused(said: dict[str, object], problem: str) -> None:
+    with pytest.raises(InvalidSettings) as error:
+        settings_from({"models": said}, HOME, ENVIRON)
+    assert problem in str(error.value)

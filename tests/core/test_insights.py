@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 from datetime import UTC, date, datetime
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -12,14 +13,22 @@ from hypothesis import strategies as st
 from segue.core import insights
 from segue.core.insights import (
     Activity,
+    Day,
     Group,
     Insights,
-    Sums,
+    PriceTable,
+    Slot,
+    Spending,
+    Talk,
     Tools,
     activity_of,
     as_data,
+    cost_words,
     count_tools,
-    total_of,
+    days_of,
+    joined,
+    spans_of,
+    talk_of,
 )
 from segue.core.moments import SLOT
 
@@ -36,15 +45,63 @@ def called(*names: str) -> str:
 
 
 def days(*numbers: int) -> Activity:
-    return Activity({date(2025, 3, number): 1 for number in numbers}, (), ())
+    return Activity({date(2025, 3, number): 1 for number in numbers}, ())
 
 
-def test_an_unknown_cost_is_no_zero() -> None:
-    unknown, known = Sums(sessions=1, without_cost=1), Sums(sessions=1, estimated_cost_usd=0.5, cost_usd=0.5)
-    assert total_of([Group(None, unknown), Group("m", unknown)]).cost_usd is None
-    total = total_of([Group(None, unknown), Group("m", known), Group("n", known)])
-    assert (total.sessions, total.estimated_cost_usd, total.actual_cost_usd, total.without_cost) == (3, 1.0, None, 1)
-    assert total_of([]) == Sums()
+@pytest.mark.parametrize(
+    ("cost", "is_partly_unknown", "words"),
+    [
+        (None, True, "unknown"),
+        (None, False, "unknown"),
+        (0.0, False, "$0.00"),
+        (0.0, True, "$0.00 + unknown"),
+        (0.0031, False, "$0.0031"),
+        (1234.5, True, "$1,234.50 + unknown"),
+    ],
+)
+def test_an_unknown_cost_is_no_zero(cost: float | None, is_partly_unknown: bool, words: str) -> None:
+    assert cost_words(cost, is_partly_unknown=is_partly_unknown) == words
+
+
+def test_what_was_said_and_what_it_used_come_together_by_name() -> None:
+    said = [Group("a", Talk(1, 2, 3)), Group(None, Talk(4, 5, 6)), Group("b", Talk(7))]
+    used = [Group("c", spending=Spending(1, 10, 20)), Group("a", spending=Spending(2, 1, 1))]
+    assert [(one.name, one.talk, one.spending.tokens) for one in joined(said, used)] == [
+        ("c", Talk(), 30),
+        ("a", Talk(1, 2, 3), 2),
+        ("b", Talk(7), 0),
+        (None, Talk(4, 5, 6), 0),
+    ]
+    assert talk_of(said) == Talk(12, 7, 9)
+    assert talk_of([]) == Talk()
+
+
+def test_days_of_use_are_those_of_the_clock_on_the_wall() -> None:
+    slots = [Slot(slot(2025, 3, 9, 22, 30), 5, None, 5), Slot(slot(2025, 3, 9, 23, 30), 7, 0.5, 0)]
+    assert days_of(slots, UTC) == {date(2025, 3, 9): Day(12, 0.5, 5)}
+    assert days_of(slots, BERLIN) == {date(2025, 3, 9): Day(5, None, 5), date(2025, 3, 10): Day(7, 0.5, 0)}
+
+
+@given(
+    st.dictionaries(st.dates(date(1, 1, 1), date(9999, 12, 31)), st.builds(Day, st.integers(0, 9)), max_size=9),
+    st.dates(date(1, 1, 1), date(9999, 12, 31)),
+    st.integers(1, 100),
+)
+def test_a_chart_has_every_day_once_and_never_too_many_columns(used: dict[date, Day], today: date, most: int) -> None:
+    spans = spans_of(used, today, most)
+    assert len(spans) <= most
+    assert sum(span.used.tokens for span in spans) == sum(day.tokens for day in used.values())
+    for one, other in pairwise(spans):
+        assert (other.first - one.last).days == 1
+    if used:
+        assert spans[0].first <= min(used)
+        assert spans[-1].last == max(today, *used)
+
+
+def test_prices_say_whose_and_of_when() -> None:
+    assert PriceTable("genai-prices", "0.2.1 (2026-09-28)", 1).label == "genai-prices 0.2.1 (2026-09-28)"
+    assert PriceTable("config", None, 1).label == "your own prices"
+    assert PriceTable(None, None, 1).label == "unknown prices"
 
 
 @pytest.mark.parametrize(
@@ -119,10 +176,21 @@ def test_names_without_end_are_counted_together(monkeypatch: pytest.MonkeyPatch)
 
 def test_data_for_programs_can_be_written_as_json() -> None:
     whole = Insights(
-        Sums(), [Group(None, Sums())], [], Tools({"a": 1}), activity_of([(slot(2025, 3, 9), 4)], UTC), None
+        Group(None),
+        [Group(None)],
+        [],
+        [Group("title", spending=Spending(1, 2, 3))],
+        [PriceTable("prices", "1 (2025-01-01)", 1)],
+        {date(2025, 3, 9): Day(5, None, 5)},
+        Tools({"a": 1}),
+        activity_of([(slot(2025, 3, 9), 4)], UTC),
+        None,
     )
     data = json.loads(json.dumps(as_data(whole, date(2025, 3, 10))))
     assert data["models"][0]["model"] is None
     assert data["activity"]["busiest_day"] == {"day": "2025-03-09", "messages": 4}
     assert data["activity"]["weekdays"]["sunday"] == 4
+    assert data["activity"]["weekdays_by_hour"]["sunday"][0] == 4
+    assert data["days"] == {"2025-03-09": {"tokens": 5, "cost_usd": None, "tokens_without_cost": 5}}
+    assert (data["purposes"][0]["purpose"], data["prices"][0]["pricing_version"]) == ("title", "1 (2025-01-01)")
     assert (data["activity"]["streak_days"], data["tools"]["total"], data["longest_conversation"]) == (1, 1, None)

@@ -25,8 +25,9 @@ from segue.core.messages import State, draft
 from segue.core.preferences import Effort, Preferences, Verbosity, decode
 from segue.core.scope import OWNER_AT_CONSOLE, Audience, Principal, Scope
 from segue.core.sessions import Session
-from segue.core.usage import Billing, Usage
+from segue.core.usage import Billing, Purpose, Usage
 from segue.ports.store import Store, Transaction
+from segue.sessions.branching import branch_session
 from segue.sessions.commanding import READS, act
 from segue.sessions.commanding.acts import (
     Again,
@@ -546,7 +547,7 @@ def test_the_cost_of_all_parts(talk: Store, first: Usage, second: Usage, expecte
 
 def test_usage(talk: Store) -> None:
     talk.write(ME, add_usage, "a", Usage(1000, 20, 300, 40, 5, 6), Billing(), 1.0)
-    assert give(talk, "/usage").text.splitlines() == [
+    assert give(talk, "/usage").text.splitlines()[:7] == [
         "Tokens in    1,000",
         "Tokens out   20",
         "Cache read   300",
@@ -556,6 +557,35 @@ def test_usage(talk: Store) -> None:
         "Cost         unknown",
     ]
     assert give(talk, "/usage", None).text == "Nothing has been used yet."
+
+
+def test_usage_of_the_whole_conversation_by_model_and_purpose(talk: Store) -> None:
+    table = Billing("large", cost_source="genai-prices", pricing_version="0.2.1 (2026-09-28)")
+    talk.write(ME, add_usage, "a", Usage(1000, 20, 300, 0, 0, 1, 0.25), table, 1.0)
+    talk.write(ME, add_usage, "a", Usage(10, 2, api_call_count=1), Billing("my\x1b[2J\nown"), 1.0, Purpose.TITLE)
+    compress(talk, "a", "a2")
+    talk.write(ME, add_usage, "a2", Usage(500, 10, 0, 0, 0, 1, 0.001), table, 1.0)
+    assert give(talk, "/usage", "a2").text.splitlines()[5:] == [
+        "Model calls  3",
+        "Cost         $0.25 (estimated, a part of it unknown)",
+        "Prices       genai-prices 0.2.1 (2026-09-28)",
+        "Parts        2, all of them counted",
+        "",
+        "By model",
+        "large   2 calls, 1,500 in (300 from a cache), 30 out, $0.25",
+        "my own  1 call, 10 in, 2 out, cost unknown",
+        "",
+        "By purpose",
+        "answer  2 calls, 1,500 in (300 from a cache), 30 out, $0.25",
+        "title   1 call, 10 in, 2 out, cost unknown",
+    ]
+
+
+def test_a_branch_has_used_nothing_yet(talk: Store) -> None:
+    talk.write(ME, add_usage, "a", Usage(1000, api_call_count=1), Billing(), 1.0)
+    talk.write(ME, branch_session, "a", branch_id="b", source="cli", now=9.0)
+    assert give(talk, "/usage", "b").text.splitlines()[0] == "Tokens in    0"
+    assert "By model" not in give(talk, "/usage", "b").text
 
 
 def test_context_names_each_part_with_its_size(talk: Store) -> None:

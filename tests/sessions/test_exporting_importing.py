@@ -21,7 +21,7 @@ from segue.core.portable import from_json, from_mapping
 from segue.core.scope import OWNER_AT_CONSOLE, Audience, Principal, Scope
 from segue.core.sessions import Session
 from segue.core.sources import SessionSource
-from segue.core.usage import Billing, Usage
+from segue.core.usage import Billing, Purpose, Spent, Usage, used_by, used_in
 from segue.ports.store import Filter, Store, Transaction
 from segue.sessions.compressing import Kept, compress_session
 from segue.sessions.discarding import trash_before
@@ -118,6 +118,8 @@ def rich(store: Store) -> Store:
     store.write(ME, lambda tx: tx.sessions.tag("a", ["été", "work", "\U0010ffff"]))
     usage = Usage(1, 2, 3, 4, 5, 6, 0.1, 1e-9)
     store.write(ME, add_usage, "a", usage, Billing("m", "p", "https://u", "mode", "status", "source", "version"), 1.0)
+    store.write(ME, add_usage, "a", Usage(7, api_call_count=1), Billing("\u202em"), 2.5, Purpose.TITLE)
+    store.write(ME, add_usage, "a", Usage(estimated_cost_usd=0.2), Billing(), 1.5)
     summary = draft("user", "so far", 20.0)
     store.write(ME, compress_session, "a", child_id="b", summary=summary, kept=Kept("a", 3), now=20.1)
     begin(store, "sub", spawned_by="b", kind="subagent", source="subagent", pinned=1, archived=1)
@@ -226,6 +228,86 @@ def test_whatever_was_counted_can_be_exported(store: Store, cost: float) -> None
     with suppress(ValueError):  # refusing it is as good
         store.write(ME, add_usage, "a", Usage(estimated_cost_usd=cost), Billing(), 1.0)
     assert json.loads(export(store))["id"] == "a"
+
+
+# Usage
+
+
+def entries(store: Store, name: str) -> list[Spent]:
+    return store.read(ME, lambda tx: tx.ledger.of(name))
+
+
+def test_a_line_says_what_each_call_used(rich: Store) -> None:
+    data = json.loads(export(rich, "a"))
+    assert data["usage"] == rich.read(ME, export_session, "a")["usage"]
+    assert data["usage"][1] == {
+        "at": 2.5, "purpose": "title", "model": "\u202em", "provider": "p", "api_call_count": 1, "input_tokens": 7,
+        "output_tokens": 0, "cache_read_tokens": 0, "cache_write_tokens": 0, "reasoning_tokens": 0,
+    }  # fmt: skip
+    assert "usage" not in json.loads(export(rich, "sub"))
+    assert "usage" not in rich.read(ME, export_session, "sub")
+
+
+def test_what_each_call_used_comes_in_as_it_was(rich: Store, other: Store) -> None:
+    bring_all(other, export(rich))
+    assert entries(other, "a") == entries(rich, "a")
+    assert len(entries(other, "a")) == 3
+
+
+def test_sums_without_calls_are_one_entry_at_the_last_activity(rich: Store, other: Store) -> None:
+    data = json.loads(export(rich, "a"))
+    del data["usage"]
+    bring(other, data)
+    (entry,) = entries(other, "a")
+    session = found(rich, "a")
+    assert (entry.at, entry.purpose, entry.model) == (session.last_active_at, "import", session.model)
+    assert used_in(entry) == used_by(session)
+    again = export(other)
+    assert bring(other, data).outcome is Outcome.UNCHANGED
+    assert bring_all(other, again) == [Outcome.UNCHANGED]
+    assert export(other) == again
+
+
+def test_what_the_sums_have_more_than_the_calls_is_one_more_entry(store: Store) -> None:
+    call = {"at": 1, "purpose": "answer", "input_tokens": 3}
+    data = {"id": "x", "source": "s", "input_tokens": 5, "estimated_cost_usd": 0.5, "usage": [call]}
+    bring(store, data)
+    assert [(one.purpose, one.input_tokens, one.estimated_cost_usd) for one in entries(store, "x")] == [
+        ("answer", 3, None),
+        ("import", 2, 0.5),
+    ]
+    assert bring(store, data).outcome is Outcome.UNCHANGED
+
+
+def test_a_copy_and_what_comes_back_from_the_trash_have_their_calls(rich: Store) -> None:
+    before = entries(rich, "a")
+    data = json.loads(export(rich, "a")) | {"cwd": "elsewhere"}
+    copy = bring(rich, data, OnConflict.COPY).session_id
+    assert entries(rich, copy) == [one._replace(session_id=copy) for one in before]
+    bring(rich, data, OnConflict.REPLACE)
+    assert entries(rich, "a") == before
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        5, {}, [5], [{}], [{"at": 1}], [{"purpose": "answer"}], [{"at": "x", "purpose": "answer"}],
+        [{"at": 1, "purpose": "answer", "input_tokens": 1.5}], [{"at": 1, "purpose": "answer", "input_tokens": "1"}],
+        [{"at": 1e300, "purpose": "answer"}], [{"at": 1, "purpose": ""}], [{"at": 1, "purpose": 5}],
+        [{"at": 1, "purpose": "answer", "estimated_cost_usd": float("inf")}],
+    ],
+)  # fmt: skip
+def test_usage_that_cannot_be_is_refused(store: Store, usage: Any) -> None:
+    with pytest.raises(InvalidSession):
+        bring(store, {"id": "x", "source": "s", "usage": usage})
+    assert export(store) == ""
+
+
+def test_what_an_entry_has_no_place_for_is_reported(store: Store) -> None:
+    usage = [{"at": 1, "purpose": "new one", "colour": "red", "model": None}]
+    imported = bring(store, {"id": "x", "source": "s", "usage": usage})
+    assert imported.notes == ("fields this version does not know were left out: usage.colour",)
+    assert entries(store, "x")[0].purpose == "new one"
 
 
 # In, and out again

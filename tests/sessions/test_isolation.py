@@ -22,11 +22,11 @@ from segue.core.query import Word, parse
 from segue.core.scope import OWNER_AT_CONSOLE, Audience, Principal, Scope
 from segue.core.sessions import Session
 from segue.core.turns import Heard, Step, StepKind, StepState, Turn, TurnState
-from segue.core.usage import Billing, Purpose, Usage, spent
+from segue.core.usage import Billing, Usage
 from segue.ports import store as ports
 from segue.ports.store import Filter, Narrowing, ResetRow, Stretch, Transaction
 from segue.sessions import discarding, exporting, finding, insights, listing, reading, recalling, searching
-from segue.sessions.recording import append_message
+from segue.sessions.recording import add_usage, append_message
 from segue.storage.store import SqlStore
 
 NOW = 1_700_000_000.0
@@ -90,7 +90,7 @@ def every_table(asker: Asker) -> dict[str, Any]:
         "Sessions.listed": tx.sessions.listed(EVERY, None, 0),
         "Sessions.count": tx.sessions.count(EVERY),
         "Sessions.by_source": tx.sessions.by_source(),
-        "Sessions.sums_by": [tx.sessions.sums_by(column, EVERY) for column in ("model", "source")],
+        "Sessions.talk_by": [tx.sessions.talk_by(column, EVERY) for column in ("model", "source")],
         "Sessions.longest": tx.sessions.longest(EVERY),
         "Sessions.in_order": list(tx.sessions.in_order()),
         "Sessions.tags": tx.sessions.tags(asker.ids),
@@ -116,6 +116,13 @@ def every_table(asker: Asker) -> dict[str, Any]:
         "Processes.of": each(tx.processes.of, asker.ids),
         "Processes.running": tx.processes.running(),
         "Processes.find": each(tx.processes.find, asker.processes),
+        "Ledger.total": tx.ledger.total(ports.Entries()),
+        "Ledger.spending_by": [
+            *(tx.ledger.spending_by(column, ports.Entries()) for column in ("model", "source", "purpose")),
+            *each(lambda one: tx.ledger.spending_by("model", ports.Entries(session_ids=(one,))), asker.ids),
+        ],
+        "Ledger.per_slot": list(tx.ledger.per_slot(ports.Entries())),
+        "Ledger.prices": tx.ledger.prices(ports.Entries()),
         "Trash.listed": tx.trash.listed(),
         "Trash.older_than": tx.trash.older_than(NOW + 9),
         "Trash.oldest": tx.trash.oldest(),
@@ -133,7 +140,7 @@ NO_READS = {
     "Messages": "append insert mark prune",
     "Lanes": "insert change delete add_reset",
     "Turns": "insert change begin_step end_step hear forget_heard",
-    "Ledger": "add",
+    "Ledger": "add settle",
     "Processes": "insert change",
     "Leases": "take hold release now add_run change_run",
     "Trash": "put remove",
@@ -209,10 +216,11 @@ def furnish(tx: Transaction, owners: list[tuple[str, str]]) -> None:
         append_message(tx, session.id, draft("user", f"{name}w common", NOW))
         append_message(tx, session.id, draft("assistant", f"{name}w common", NOW, tool_calls=[call]))
         append_message(tx, session.id, draft("tool", f"{name}w common output", NOW, tool_call_id="1"))
+        billing = Billing(f"{name}-model", cost_source=f"{name}-prices")
+        add_usage(tx, session.id, Usage(1, api_call_count=1, estimated_cost_usd=1.0), billing, NOW)
         tx.turns.insert(Turn(f"{name}-turn", session.id, f"{name}-run", TurnState.RUNNING, 1, 1, NOW))
         tx.turns.begin_step(Step(f"{name}-turn", 1, StepKind.TOOL, f"{name}tool", "1", 0, StepState.BEGUN, NOW))
         tx.turns.hear(Heard(f"{name}-turn", 1, f"{name}w", NOW))
-        tx.ledger.add(spent(session.id, NOW, Purpose.ANSWER, Usage(input_tokens=1), Billing(model=f"{name}-model")))
         process = Process(f"{name}-process", session.id, "run", f"{name}w", "/", 1, ProcessState.RUNNING, NOW)
         tx.processes.insert(process)
         key = LaneKey(f"{name}-lane")
@@ -265,13 +273,23 @@ def test_whoever_may_see_it_is_told(store: SqlStore) -> None:
     """The control: the same questions do find what may be seen."""
     store.write(OWNER_AT_CONSOLE, furnish, [("telegram:1", ""), ("telegram:2", ""), ("telegram:1", ROOM)])
     found = store.read(Scope(Principal("telegram:1")), answers, ["zq00", "zq01", "zq02"])
-    for verb in ("Sessions.listed", "Messages.of", "Messages.find", "Search.chunk", "search", "recall", "export all"):
+    for verb in (
+        "Sessions.listed",
+        "Messages.of",
+        "Messages.find",
+        "Search.chunk",
+        "search",
+        "recall",
+        "export all",
+        "Ledger.of",
+        "Ledger.prices",
+    ):
         assert found[verb] >= {"zq00", "zq02"}, verb
     silent = {verb for verb, markers in found.items() if not markers}
     assert silent <= {
         "Sessions.count", "Sessions.by_source", "Messages.count", "Messages.per_slot_since", "Trash.oldest", "stats",
         "Messages.last_user_seqs", "Sessions.spawned_by", "Trash.listed", "Trash.older_than", "Trash.payload", "trash",
-        "Sessions.children", "Meta.get", "prunable", "Messages.said",
+        "Sessions.children", "Meta.get", "prunable", "Messages.said", "Ledger.total", "Ledger.per_slot",
     }  # fmt: skip
 
 

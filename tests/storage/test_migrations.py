@@ -1,9 +1,12 @@
 """From an older file to this one: step by step, all of a step or nothing of it."""
 
 from pathlib import Path
+from typing import Any
 
 import apsw
+import psycopg
 import pytest
+from postgres_server import Server
 
 from segue import SessionDB
 from segue.storage import sqlite
@@ -45,3 +48,61 @@ def test_a_step_that_fails_leaves_the_file_as_it_was(home: Path, monkeypatch: py
     assert version(home) == [(NOW,)]
     with SessionDB() as db:
         assert db.get_session_title("a") == "kept"
+
+
+OLDER = 4
+"""The last version that counted what models used without noting each call."""
+SPENT: dict[str, Any] = {
+    "input_tokens": 5,
+    "output_tokens": 2,
+    "api_call_count": 3,
+    "estimated_cost_usd": 0.5,
+    "model": "m",
+}
+
+
+def fill(db: SessionDB) -> None:
+    uses: dict[str, dict[str, Any]] = {"used": SPENT, "free": {"estimated_cost_usd": 0.0}, "unused": {}}
+    for name, said in uses.items():
+        db.create_session(name, "cli", started_at=1000.0)
+        db.append_message(name, "user", "hello", timestamp=2000.0)
+        if said:
+            db.update_token_counts(name, billing_provider="p", **said)
+
+
+def test_a_file_from_before_calls_were_noted_gets_an_entry_for_each_sum(home: Path) -> None:
+    with SessionDB() as db:
+        fill(db)
+        exported = db.export_session("used")
+    connection = apsw.Connection(str(home / "state.db"))
+    connection.execute("DROP TABLE usage")
+    connection.execute(f"UPDATE schema_version SET version = {OLDER}")
+    connection.close()
+    with SessionDB() as db:
+        after = db.export_session("used")
+        assert after is not None
+        assert after["usage"] == [
+            {
+                "at": 2000.0, "purpose": "import", "model": "m", "provider": "p", "api_call_count": 3,
+                "input_tokens": 5, "output_tokens": 2, "cache_read_tokens": 0, "cache_write_tokens": 0,
+                "reasoning_tokens": 0, "estimated_cost_usd": 0.5,
+            }
+        ]  # fmt: skip
+        assert exported is not None
+        assert {**after, "usage": 0} == {**exported, "usage": 0}
+        assert [name for name in ("free", "unused") if "usage" in (db.export_session(name) or {})] == ["free"]
+    assert version(home) == [(NOW,)]
+
+
+def test_a_server_from_before_calls_were_noted_gets_them_too(postgres_server: Server) -> None:
+    url = postgres_server.new_database()
+    with SessionDB(url) as db:
+        fill(db)
+    with psycopg.connect(url, autocommit=True) as server:
+        server.execute("DROP TABLE segue.usage")
+        server.execute(f"UPDATE segue.schema_version SET version = {OLDER}")
+    for _ in range(2):
+        with SessionDB(url) as db:
+            (entry,) = (db.export_session("used") or {})["usage"]
+            assert (entry["at"], entry["purpose"], entry["input_tokens"]) == (2000.0, "import", 5)
+            assert "usage" not in (db.export_session("unused") or {})

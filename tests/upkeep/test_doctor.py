@@ -259,6 +259,17 @@ def test_wrong_counters_are_counted_anew(well: Path, run: Run) -> None:
     assert (rows(well), files(well)) == before
 
 
+def test_sums_that_no_call_stands_for_get_an_entry(well: Path, run: Run) -> None:
+    plant(well, "UPDATE sessions SET input_tokens = input_tokens + 7, estimated_cost_usd = 0.5 WHERE id = 's1'")
+    assert examined(run)["usage"][0]["says"] == "What 1 session used is not what is noted of the calls: s1."
+    assert examined(run, "--fix")["usage"][0]["mended"]
+    assert examined(run) == {}
+    with SessionDB() as db:
+        noted = db.export_session("s1")
+        assert noted is not None
+        assert sum(one["input_tokens"] for one in noted["usage"]) == noted["input_tokens"] >= 7
+
+
 def test_a_time_zone_that_does_not_exist_is_named(well: Path, run: Run) -> None:
     assert "Mars/Olympus" in examined(run, TZ="Mars/Olympus")["time zone"][0]["says"]
     for known in ("Europe/Berlin", "CET-1CEST", "", ":UTC"):

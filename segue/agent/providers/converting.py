@@ -37,6 +37,7 @@ from segue.agent.providers.pieces import joined
 from segue.agent.providers.pricing import billing_of, cost_of, usage_of
 from segue.core.events import Chat, Reply, ToolCall
 from segue.core.messages import called, text_of
+from segue.core.prices import UNKNOWN_TERMS, Terms
 
 _IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 _DATA_URL = re.compile(r"data:([a-z]+/[a-z0-9.+-]+);base64,")
@@ -195,7 +196,9 @@ def _fitting(name: str, voice: Voice) -> str:
 # And back
 
 
-def reply_from(response: ModelResponse, endpoint: Endpoint, name: str, context_window: int | None) -> Reply:
+def reply_from(
+    response: ModelResponse, endpoint: Endpoint, name: str, context_window: int | None, terms: Terms = UNKNOWN_TERMS
+) -> Reply:
     """All that a model said, as ours."""
     calls, notes = _calls(response)
     text = joined("".join(part.content for part in response.parts if isinstance(part, TextPart)))
@@ -203,7 +206,7 @@ def reply_from(response: ModelResponse, endpoint: Endpoint, name: str, context_w
     reasoning = joined("\n\n".join(thoughts)) or None
     notes = _thinking(response.parts) + notes
     details: Chat = {"reasoning_content": reasoning, "reasoning_details": notes or None}
-    cost = cost_of(response, endpoint, name)
+    cost = cost_of(response, endpoint, name, terms)
     return Reply(
         text=text or _refusal(response),
         calls=tuple(calls),
@@ -212,9 +215,9 @@ def reply_from(response: ModelResponse, endpoint: Endpoint, name: str, context_w
         finish_reason=_finish(response, bool(calls)),
         reasoning=reasoning,
         details={column: value for column, value in details.items() if value is not None},
-        usage=usage_of(response, cost),
+        usage=usage_of(response)._replace(estimated_cost_usd=cost.usd),
         billing=billing_of(endpoint, name, cost),
-        context_window=context_window,
+        context_window=terms.window or context_window,
     )
 
 

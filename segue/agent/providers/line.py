@@ -26,6 +26,7 @@ from segue.agent.providers.pieces import Pieces
 from segue.agent.providers.pricing import window
 from segue.agent.providers.wires import settings, wire
 from segue.core.events import Reasoning, Reply, Text
+from segue.core.prices import Terms
 from segue.ports.model import Request
 from segue.ports.tool import ToolSpec
 
@@ -35,13 +36,14 @@ _LIBRARIES = r"(pydantic|pydantic_ai|openai|anthropic)(\.|$)"
 class Line:
     """A model of an endpoint, connected from one event loop."""
 
-    def __init__(self, endpoint: Endpoint, name: str, silence: float) -> None:
+    def __init__(self, endpoint: Endpoint, name: str, silence: float, terms: Terms) -> None:
         # The libraries warn of what a provider sends as if we had written it; what matters of it is judged here.
         warnings.filterwarnings("ignore", module=_LIBRARIES)
         self.loop = asyncio.get_running_loop()
         self._endpoint = endpoint
         self._name = name
         self._silence = silence
+        self._terms = terms
         self._wire = wire(endpoint, name, silence)
 
     async def ask(self, request: Request) -> AsyncGenerator[Text | Reasoning | Reply]:
@@ -72,7 +74,7 @@ class Line:
 
     def _reply(self, response: ModelResponse, speaker: Model[Any]) -> Reply:
         judge(response, self._endpoint, self._name)
-        return reply_from(response, self._endpoint, self._name, window(speaker))
+        return reply_from(response, self._endpoint, self._name, window(speaker), self._terms)
 
 
 def _words(event: ModelResponseStreamEvent) -> tuple[type[Text] | type[Reasoning], str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 from segue.agent.choosing import Endpoint
 from segue.core.errors import NoModel
 from segue.core.events import Reasoning, Reply, Text
+from segue.core.prices import UNKNOWN_TERMS, Terms
 from segue.ports.model import Request
 
 if TYPE_CHECKING:
@@ -33,11 +34,14 @@ def warm_up(kind: str) -> None:
 class ProviderModel:
     """A model of an endpoint. Its connections stay open between questions, until it is closed."""
 
-    def __init__(self, endpoint: Endpoint, name: str, *, silence: float = SILENCE_SECONDS) -> None:
+    def __init__(
+        self, endpoint: Endpoint, name: str, *, silence: float = SILENCE_SECONDS, terms: Terms = UNKNOWN_TERMS
+    ) -> None:
         self.name = name
         self.provider = endpoint.provider
         self._endpoint = endpoint
         self._silence = silence
+        self._terms = terms
         self._line: Line | None = None
 
     async def stream(self, request: Request) -> AsyncGenerator[Text | Reasoning | Reply]:
@@ -61,7 +65,7 @@ class ProviderModel:
         if self._line is None or self._line.loop is not asyncio.get_running_loop():
             await _load(self._endpoint.kind)
             module = import_module(_LINE)
-            self._line = cast("Line", module.Line(self._endpoint, self.name, self._silence))
+            self._line = cast("Line", module.Line(self._endpoint, self.name, self._silence, self._terms))
         return self._line
 
 

@@ -2,16 +2,18 @@
 
 from functools import reduce
 
+from segue.core.insights import Group, Spending, cost_words, dollars
 from segue.core.sessions import Session
-from segue.core.text import count, one_line
-from segue.core.usage import Usage
-from segue.ports.store import Transaction
+from segue.core.text import count, one_line, shorten
+from segue.core.usage import Usage, used_by
+from segue.ports.store import Entries, Transaction
 from segue.sessions.commanding.acts import Answer, Situation, chosen_in, session_of
 from segue.sessions.commanding.choosing import thinking, verbosity
 from segue.sessions.commanding.wording import table
 from segue.sessions.finding import find_ancestors
 
 _UNKNOWN = "unknown"
+_NAME = 40
 
 
 def status(tx: Transaction, _argument: str, situation: Situation) -> Answer:
@@ -42,19 +44,34 @@ def usage(tx: Transaction, _argument: str, situation: Situation) -> Answer:
     if session is None:
         return Answer("Nothing has been used yet.")
     parts = [*find_ancestors(tx, session), session]
-    total = _total(parts)
+    wanted = Entries(session_ids=tuple(part.id for part in parts))
+    total, prices = tx.ledger.total(wanted), tx.ledger.prices(wanted)
     rows = [
         ("Tokens in", f"{total.input_tokens:,}"),
         ("Tokens out", f"{total.output_tokens:,}"),
         ("Cache read", f"{total.cache_read_tokens:,}"),
         ("Cache write", f"{total.cache_write_tokens:,}"),
         ("Reasoning", f"{total.reasoning_tokens:,}"),
-        ("Model calls", f"{total.api_call_count:,}"),
-        ("Cost", _cost(parts)),
+        ("Model calls", f"{total.api_calls:,}"),
+        ("Cost", _cost(total, is_estimated=bool(prices))),
     ]
+    if prices:
+        rows.append(("Prices", ", ".join(one.label for one in prices)))
     if len(parts) > 1:
         rows.append(("Parts", f"{len(parts)}, all of them counted"))
-    return Answer(table(rows))
+    groups = [(column, tx.ledger.spending_by(column, wanted)) for column in ("model", "purpose")]
+    return Answer(table(rows) + "".join(f"\n\nBy {column}\n{_grouped(group)}" for column, group in groups if group))
+
+
+def _grouped(groups: list[Group]) -> str:
+    return table((shorten(one_line(one.name or ""), _NAME) or _UNKNOWN, _spent(one.spending)) for one in groups)
+
+
+def _spent(one: Spending) -> str:
+    cached = f" ({one.cache_read_tokens:,} from a cache)" if one.cache_read_tokens else ""
+    cost = cost_words(one.cost_usd, is_partly_unknown=one.is_partly_unknown)
+    price = f"cost {cost}" if one.cost_usd is None else cost
+    return f"{count(one.api_calls, 'call')}, {one.input_tokens:,} in{cached}, {one.output_tokens:,} out, {price}"
 
 
 def _context(session: Session | None) -> str:
@@ -72,28 +89,13 @@ def _messages(parts: list[Session]) -> str:
     return own if not earlier else f"{own}, and {earlier:,} in {count(len(parts) - 1, 'earlier part')}"
 
 
-def _used(session: Session) -> Usage:
-    return Usage._make(getattr(session, name) for name in Usage._fields)
-
-
 def _total(parts: list[Session]) -> Usage:
-    return reduce(Usage.plus, map(_used, parts))
+    return reduce(Usage.plus, map(used_by, parts))
 
 
-def _cost(parts: list[Session]) -> str:
+def _cost(total: Spending, *, is_estimated: bool) -> str:
     """What all parts cost as far as it is known: what was charged, else what was estimated."""
-    asked = [part for part in parts if part.api_call_count or part.input_tokens or part.output_tokens]
-    known = [cost for part in parts if (cost := _cost_of(part)) is not None]
-    if not known:
-        return _UNKNOWN if asked else _dollars(0.0)
-    is_estimated = any(part.actual_cost_usd is None for part in parts if _cost_of(part) is not None)
-    notes = ["estimated"] * is_estimated + ["a part of it unknown"] * any(_cost_of(part) is None for part in asked)
-    return _dollars(sum(known)) + (f" ({', '.join(notes)})" if notes else "")
-
-
-def _cost_of(part: Session) -> float | None:
-    return part.estimated_cost_usd if part.actual_cost_usd is None else part.actual_cost_usd
-
-
-def _dollars(amount: float) -> str:
-    return f"${amount:,.2f}" if amount >= 0.01 or amount == 0 else f"${amount:.4f}"
+    if total.cost_usd is None:
+        return _UNKNOWN if total.is_partly_unknown else dollars(0.0)
+    notes = ["estimated"] * is_estimated + ["a part of it unknown"] * total.is_partly_unknown
+    return dollars(total.cost_usd) + (f" ({', '.join(notes)})" if notes else "")
