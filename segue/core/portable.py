@@ -28,7 +28,7 @@ from segue.core.sessions import Kind, Session, kind_of
 from segue.core.spelling import dumps
 from segue.core.text import storable
 from segue.core.titles import fitted_title
-from segue.core.usage import Spent, entries_for
+from segue.core.usage import MOST_DOLLARS, MOST_TOKENS, Spent, entries_for, used_in
 
 FORMAT = "segue_session"
 FORMAT_VERSION = 1
@@ -130,11 +130,9 @@ def from_mapping(data: Any) -> PortableSession:
     tags = data.get("tags", [])
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         raise InvalidSession("its tags are no list of words")
-    entries, strange = _usage(session.id, data.get("usage", []))
+    entries, strange = _usage(session, data.get("usage", []))
     unknown = tuple(sorted((data.keys() - {FORMAT, "tags", "messages", "usage", *Session._fields}) | strange))
-    return PortableSession(
-        session, tuple(sorted(set(map(storable, tags)))), messages, entries_for(session, entries), unknown
-    )
+    return PortableSession(session, tuple(sorted(set(map(storable, tags)))), messages, entries, unknown)
 
 
 def _session(data: Mapping[str, Any], messages: tuple[PortableMessage, ...]) -> Session:
@@ -198,13 +196,16 @@ def _draft(fields: dict[str, Any], number: int) -> Draft:
         raise InvalidSession(f"its message {number} cannot be taken: {error}") from error
 
 
-def _usage(session_id: str, data: Any) -> tuple[list[Spent], set[str]]:
-    """The entries, and the names of fields that an entry has no place for."""
+def _usage(session: Session, data: Any) -> tuple[tuple[Spent, ...], set[str]]:
+    """An entry for whatever the session used, and the names of fields that an entry has no place for."""
     if not isinstance(data, list):
         raise InvalidSession("its usage is no list")
-    return [_entry(session_id, item, number) for number, item in enumerate(data, 1)], {
-        f"usage.{name}" for item in data for name in item.keys() - _SPENT.keys()
-    }
+    noted = [_entry(session.id, item, number) for number, item in enumerate(data, 1)]
+    entries = entries_for(session, noted)
+    for used in map(used_in, entries):
+        if any(abs(cost or 0.0) > MOST_DOLLARS for cost in used.costs) or max(map(abs, used.counters)) > MOST_TOKENS:
+            raise InvalidSession("nothing uses or costs that much")
+    return entries, {f"usage.{name}" for item in data for name in item.keys() - _SPENT.keys()}
 
 
 def _entry(session_id: str, item: Any, number: int) -> Spent:

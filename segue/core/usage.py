@@ -12,6 +12,9 @@ from typing import NamedTuple
 
 from segue.core.sessions import Session
 
+MOST_TOKENS = 10**15
+MOST_DOLLARS = 1e12
+"""What nothing uses and nothing costs; sums of less can be counted."""
 OWN_PRICES = "config"
 """The cost source of an estimate with prices that somebody set themselves."""
 

@@ -6,12 +6,9 @@ from segue.core.errors import Invalid, SessionNotFound
 from segue.core.messages import Draft, State, count_calls, first_line_of
 from segue.core.sessions import Session
 from segue.core.text import storable
-from segue.core.usage import Billing, Purpose, Usage, spent, used_by
+from segue.core.usage import MOST_DOLLARS, MOST_TOKENS, Billing, Purpose, Usage, spent, used_by
 from segue.ports.store import Transaction
 from segue.sessions.finding import get_session
-
-_MOST_TOKENS = 10**15
-_MOST_DOLLARS = 1e12
 
 
 class Appended(NamedTuple):
@@ -80,9 +77,9 @@ def _note(tx: Transaction, session: Session, usage: Usage, billing: Billing, now
 
 
 def _check(usage: Usage) -> None:
-    if not all(abs(cost or 0.0) <= _MOST_DOLLARS for cost in (usage.estimated_cost_usd, usage.actual_cost_usd)):
+    if not all(abs(cost or 0.0) <= MOST_DOLLARS for cost in usage.costs):
         raise Invalid("A cost must be a number, and nothing costs that much.")
-    if any(abs(number) > _MOST_TOKENS for number in usage.counters):
+    if any(abs(number) > MOST_TOKENS for number in usage.counters):
         raise Invalid("Nothing uses that many tokens.")
 
 
