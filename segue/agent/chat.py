@@ -5,16 +5,20 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
+from segue.agent.compression import Compression, Wish
 from segue.agent.door import Door
 from segue.agent.holding import Holder
+from segue.agent.naming import Namer
 from segue.agent.turn import Agrees, Emit, TurnRunner
 from segue.core.commands import Command
-from segue.core.errors import SegueError
-from segue.core.events import CarryOn, Event, Note, Steered
+from segue.core.compaction import KEPT_TURNS, Need
+from segue.core.errors import InvalidSession, SegueError
+from segue.core.events import CarryOn, Compressed, Event, Note, Steered
 from segue.core.leases import Lease
 from segue.core.messages import draft
 from segue.core.preferences import Preferences, encode
 from segue.core.sessions import Kind, Session
+from segue.core.sizes import UNKNOWN_WINDOW, tokens_of_rest
 from segue.core.turns import Turn
 from segue.ports.agent import Agent
 from segue.ports.store import Filter, Transaction
@@ -23,6 +27,7 @@ from segue.sessions.commanding import CHANGES, READS, act
 from segue.sessions.commanding.acts import Answer, Begin, Offer, Prefer, Situation, Switch, Title
 from segue.sessions.finding import get_session
 from segue.sessions.listing import list_sessions
+from segue.sessions.reading import view_of
 from segue.sessions.starting import create_session, end_session
 from segue.sessions.turning import close_left_turn, find_broken_turn, find_unheard, give_up_turn
 
@@ -46,6 +51,8 @@ class Kit:
     """What else the model is told, and how many characters each takes."""
     agrees: Agrees
     zone: tzinfo
+    compression: Compression | None = None
+    namer: Namer | None = None
     source: str = "cli"
     cwd: str | None = None
     freshness: float = 3600.0
@@ -55,8 +62,9 @@ class Kit:
 class _Watch:
     """Passes events on, and remembers what is to be done when the turn is over."""
 
-    def __init__(self, emit: Emit) -> None:
+    def __init__(self, emit: Emit, moved: Callable[[str], None]) -> None:
         self._emit = emit
+        self._moved = moved
         self.carried_on: str | None = None
         self.later: Note | None = None
         """What is told as soon as the turn has begun."""
@@ -65,8 +73,11 @@ class _Watch:
         note, self.later = self.later, None
         if note is not None:
             self._emit(note)
-        if isinstance(event, CarryOn):
-            self.carried_on = event.session_id
+        match event:
+            case CarryOn(session_id):
+                self.carried_on = session_id
+            case Compressed(session_id):
+                self._moved(session_id)
         self._emit(event)
 
 
@@ -88,7 +99,7 @@ class Chat:
         """Say something; a first word begins a session. With `undo_from` it is said in place of what stands there."""
         now = time.time()
         runner = await self._ready()
-        message, watch = draft("user", content, now), _Watch(emit)
+        message, watch = draft("user", content, now), self._watched(emit)
         opening = self._opening(now, watch)
         is_well = await runner.answer(
             opening, message, watch, self.preferences, undo_from=undo_from, opened=self._opened
@@ -101,6 +112,8 @@ class Chat:
             for line in waiting:
                 watch(Steered(line.content))
             is_well = await runner.answer(self._claim, None, watch, self.preferences)
+        if is_well and self._kit.namer is not None:
+            await self._kit.namer.consider(str(self.session_id))
         if watch.carried_on:
             await self.resume(watch.carried_on)
 
@@ -116,10 +129,29 @@ class Chat:
             emit(Note("The last answer was cut off long ago; say how to go on, or /retry."))
             return False
         emit(Note("The last answer was cut off; it is carried on."))
-        runner, watch = await self._ready(), _Watch(emit)
+        runner, watch = await self._ready(), self._watched(emit)
         is_well = await runner.carry_on(self._claim, broken.turn, watch, self.preferences)
         await self._followed_up(runner, watch, is_well)
         return True
+
+    async def compress(self, focus: str, emit: Emit) -> None:
+        """Go on from a summary of what was said first."""
+        if self.session_id is None or self._kit.compression is None:
+            raise InvalidSession("There is nothing to compress: nothing has been said yet.")
+        lease = await self._kit.door.write(self._claim_session, self.session_id)
+        await self._kit.holder.now_holds(lease)
+        session = await self._kit.door.read(get_session, self.session_id)
+        turns = len(await self._kit.door.read(_turns_in, self.session_id))
+        need = Need(session.context_window or UNKNOWN_WINDOW, tokens_of_rest(session.system_prompt or "", []))
+        wish = Wish(need, max(min(turns // 4, KEPT_TURNS), 1), focus)
+        if await self._kit.compression.compress(lease, self.session_id, wish, self._watched(emit)) is None:
+            emit(Note("There is nothing to compress yet: all of it is what was said last."))
+
+    def _watched(self, emit: Emit) -> "_Watch":
+        return _Watch(emit, self._moved)
+
+    def _moved(self, session_id: str) -> None:
+        self.session_id = session_id
 
     def steer(self, text: str) -> bool:
         """Say something to the agent while it works; False when it does not work any more."""
@@ -175,6 +207,8 @@ class Chat:
 
     async def close(self) -> None:
         """Leave. The conversation is kept, and everybody may go on with it."""
+        if self._kit.namer is not None:
+            await self._kit.namer.close()
         if self.session_id is not None:
             await self._kit.door.write(self._leave, self.session_id)
         await self._kit.holder.end()
@@ -187,7 +221,7 @@ class Chat:
 
     async def _ready(self) -> TurnRunner:
         agent = await self._kit.agent_for(self.preferences)
-        self._runner = TurnRunner(self._kit.door, self._kit.holder, agent, self._kit.agrees)
+        self._runner = TurnRunner(self._kit.door, self._kit.holder, agent, self._kit.agrees, self._kit.compression)
         return self._runner
 
     def _opening(self, now: float, watch: "_Watch") -> Callable[[Transaction], tuple[str, Lease]]:
@@ -279,3 +313,8 @@ class Chat:
             is_ours=self._kit.holder.has,
             is_answering=self._runner is not None and self._runner.is_running,
         )
+
+
+def _turns_in(tx: Transaction, session_id: str) -> list[int]:
+    """The messages of a view that a person said."""
+    return [message.seq for message in view_of(tx, session_id) if message.role == "user"]

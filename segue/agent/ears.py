@@ -7,19 +7,18 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from segue.agent.door import Door
+from segue.agent.footing import Footing
 from segue.core.errors import StoreError
-from segue.core.leases import Lease
-from segue.core.turns import Heard, Turn
+from segue.core.turns import Heard
 from segue.sessions import turning
 
 
 class Ears:
     """Open for as long as a turn runs."""
 
-    def __init__(self, door: Door, lease: Lease, turn: Turn, earlier: Sequence[Heard] = ()) -> None:
+    def __init__(self, door: Door, footing: Footing, earlier: Sequence[Heard] = ()) -> None:
         self._door = door
-        self._lease = lease
-        self._turn = turn
+        self._footing = footing
         self._waiting = deque(earlier)
         self._passed_on: deque[Heard] = deque()
         self._last = max((line.number for line in earlier), default=0)
@@ -31,7 +30,7 @@ class Ears:
         if not self._is_open:
             return False
         self._last += 1
-        line = Heard(self._turn.id, self._last, text, time.time())
+        line = Heard(self._footing.turn.id, self._last, text, time.time())
         self._waiting.append(line)
         keeping = asyncio.create_task(self._keep(line))
         self._keeping.add(keeping)
@@ -52,7 +51,7 @@ class Ears:
                 self._passed_on.remove(line)
                 return line
         self._last += 1
-        return Heard(self._turn.id, self._last, text, time.time())
+        return Heard(self._footing.turn.id, self._last, text, time.time())
 
     async def close(self) -> None:
         """Hear nothing more; what was heard is kept by then."""
@@ -62,4 +61,4 @@ class Ears:
 
     async def _keep(self, line: Heard) -> None:
         with suppress(StoreError):  # the turn meets the same trouble with its next word, and tells it
-            await self._door.write(turning.hear, self._lease, line)
+            await self._door.write(turning.hear, self._footing.lease, line)

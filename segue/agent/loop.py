@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
+from segue.core.compaction import Need
 from segue.core.errors import ContextOverflow, ModelError
 from segue.core.events import (
     Event,
@@ -19,6 +20,7 @@ from segue.core.events import (
     ToolStarted,
 )
 from segue.core.messages import Draft, Said, draft, said
+from segue.core.sizes import UNKNOWN_WINDOW, tokens_of_all, tokens_of_rest
 from segue.core.transcript import Eye, as_chat
 from segue.core.turns import OUTCOME_UNKNOWN, Fate, last_calls, reply_draft, result_draft
 from segue.ports.agent import Task
@@ -27,6 +29,9 @@ from segue.ports.tool import Tool, ToolFailed
 
 MOST_MODEL_CALLS = 50
 """In one turn: an agent that goes round in circles comes to an end."""
+MOST_REFUSALS = 4
+"""Times that a conversation is made shorter because the model cannot read it."""
+_SMALLER = 0.7
 LONGEST_OUTPUT = 100_000
 """Characters of a tool's result."""
 
@@ -37,6 +42,8 @@ class Loop:
     def __init__(self, models: Sequence[Model], tools: Sequence[Tool]) -> None:
         self._models = models
         self._tools: Mapping[str, Tool] = {tool.spec.name: tool for tool in tools}
+        self._known_window: int | None = None
+        self._ratio = 1.0
 
     async def run(self, task: Task) -> AsyncGenerator[Event]:
         rows = list(task.view)
@@ -44,12 +51,13 @@ class Loop:
             yield event
         if rows and rows[-1].role == "assistant":
             return  # cut off after the last word
+        self._compare(task.space.counted or 0, _answered_before(rows), task)
         for _ in range(MOST_MODEL_CALLS):
             for text in task.steered():
                 rows.append(_row(draft("user", text, time.time()), rows))
                 yield Steered(text)
             reply = None
-            async for event in self._asked(task, rows):
+            async for event in self._answered(task, rows):
                 reply = event if isinstance(event, Reply) else reply
                 yield event
             if reply is None:
@@ -64,6 +72,50 @@ class Loop:
 
     # Models
 
+    async def _answered(self, task: Task, rows: list[Said]) -> AsyncGenerator[Event]:
+        """The answer of a model to a conversation that fits it; one that does not is made shorter."""
+        if self._measure(task, rows) > self._window(task) * task.space.threshold:
+            await self._shorten(task, rows, Need(self._window(task), self._rest(task)))
+        for tries in range(1, MOST_REFUSALS + 1):
+            try:
+                async for event in self._asked(task, rows):
+                    self._learn(task, rows, event)
+                    yield event
+            except ContextOverflow as error:
+                self._known_window = int(self._measure(task, rows) * _SMALLER)  # it cannot read what it was sent
+                need = Need(self._known_window, self._rest(task), is_urgent=True)
+                if tries < MOST_REFUSALS and await self._shorten(task, rows, need):
+                    continue
+                yield Failed(str(error))
+            return
+
+    async def _shorten(self, task: Task, rows: list[Said], need: Need) -> bool:
+        shorter = await task.space.make(need)
+        if shorter is None:
+            return False
+        rows[:] = shorter
+        return True
+
+    def _measure(self, task: Task, rows: Sequence[Said]) -> float:
+        """How many tokens a request will be, as far as earlier ones teach."""
+        return (tokens_of_all(rows) + self._rest(task)) * self._ratio
+
+    def _rest(self, task: Task) -> int:
+        return tokens_of_rest(task.system, [tool.spec for tool in self._tools.values()])
+
+    def _window(self, task: Task) -> int:
+        return self._known_window or task.space.window or UNKNOWN_WINDOW
+
+    def _learn(self, task: Task, rows: Sequence[Said], event: Event) -> None:
+        """From an answer: how much the model can read, and how far our guess of a size was from its own count."""
+        if isinstance(event, Reply):
+            self._known_window = event.context_window or self._known_window
+            self._compare(event.usage.input_tokens, rows, task)
+
+    def _compare(self, counted: int, rows: Sequence[Said], task: Task) -> None:
+        if counted:
+            self._ratio = max(1.0, counted / (tokens_of_all(rows) + self._rest(task)))
+
     async def _asked(self, task: Task, rows: Sequence[Said]) -> AsyncGenerator[Event]:
         """The answer of the first model that gives one; the others are tried as long as nothing was shown."""
         for number, model in enumerate(self._models):
@@ -76,7 +128,9 @@ class Loop:
                         has_begun = True
                         yield piece
             except ModelError as error:
-                if is_last or has_begun or isinstance(error, ContextOverflow):
+                if isinstance(error, ContextOverflow) and not has_begun:
+                    raise
+                if is_last or has_begun:
                     yield Failed(_advised(error, has_begun))
                     return
                 yield Note(f"{error} Going on with {self._models[number + 1].name}.")
@@ -116,6 +170,12 @@ class Loop:
             result = await _result_of(tool, call, arguments, task.session_id)
         rows.append(_row(result_draft(result, 0.0), rows))
         yield result
+
+
+def _answered_before(rows: Sequence[Said]) -> Sequence[Said]:
+    """The conversation up to its last answer."""
+    last = max((at for at, row in enumerate(rows) if row.role == "assistant"), default=-1)
+    return rows[: last + 1]
 
 
 async def _result_of(tool: Tool, call: ToolCall, arguments: dict[str, Any], session_id: str) -> ToolFinished:

@@ -5,6 +5,7 @@ from contextlib import suppress
 
 from segue.agent.door import Door
 from segue.agent.ears import Ears
+from segue.agent.footing import Footing
 from segue.core.errors import LeaseLost, SegueError, StoreError
 from segue.core.events import (
     Event,
@@ -17,7 +18,6 @@ from segue.core.events import (
     ToolFinished,
     ToolStarted,
 )
-from segue.core.leases import Lease
 from segue.core.turns import TurnState
 from segue.ports.failpoints import Point, reached
 from segue.sessions import turning
@@ -29,10 +29,9 @@ STOPPED = "The user stopped this before it came to its end."
 class Recorder:
     """What a turn has come to, row by row."""
 
-    def __init__(self, door: Door, lease: Lease, situation: Situation, ears: Ears) -> None:
+    def __init__(self, door: Door, footing: Footing, situation: Situation, ears: Ears) -> None:
         self._door = door
-        self._lease = lease
-        self._turn = situation.turn
+        self._on = footing
         self._steps = situation.steps
         self._model_step: int | None = None
         self._wanted = set(situation.pending)
@@ -60,7 +59,7 @@ class Recorder:
                 await self._tool_ends(event)
             case Steered(text):
                 line = self._ears.acknowledged(text)
-                await self._door.write(turning.record_speech, self._lease, self._turn, line)
+                await self._door.write(turning.record_speech, self._on.lease, self._on.turn, line)
             case Failed(sentence):
                 self._failure = sentence
                 await self._model_failed()
@@ -71,7 +70,7 @@ class Recorder:
             await self._replied(Reply("".join(self._pieces), finish_reason="error" if self._failure else "stop"))
         reached(Point.BEFORE_TURN_ENDS)
         state = TurnState.FAILED if self._failure else TurnState.DONE
-        await self._door.write(turning.end_turn, self._lease, self._turn, state, time.time(), self._failure)
+        await self._door.write(turning.end_turn, self._on.lease, self._on.turn, state, time.time(), self._failure)
         reached(Point.AFTER_TURN_ENDS)
 
     async def stopped(self) -> list[str]:
@@ -80,8 +79,8 @@ class Recorder:
         What people said meanwhile and the agent has not heard is said no more; what that was.
         """
         await self._keep_what_there_is("stopped")
-        await self._door.write(turning.end_turn, self._lease, self._turn, TurnState.STOPPED, time.time())
-        unheard = await self._door.write(turning.cancel_heard, self._lease, self._turn.session_id)
+        await self._door.write(turning.end_turn, self._on.lease, self._on.turn, TurnState.STOPPED, time.time())
+        unheard = await self._door.write(turning.cancel_heard, self._on.lease, self._on.turn.session_id)
         return [line.content for line in unheard]
 
     async def failed(self, error: BaseException) -> None:
@@ -91,7 +90,9 @@ class Recorder:
         reason = str(error) if isinstance(error, SegueError) else type(error).__name__
         with suppress(StoreError):  # the first error is the one to hear about, and the next turn closes this one
             await self._keep_what_there_is("error")
-            await self._door.write(turning.end_turn, self._lease, self._turn, TurnState.FAILED, time.time(), reason)
+            await self._door.write(
+                turning.end_turn, self._on.lease, self._on.turn, TurnState.FAILED, time.time(), reason
+            )
 
     async def _keep_what_there_is(self, finish_reason: str) -> None:
         if self._pieces:
@@ -104,14 +105,14 @@ class Recorder:
         """The model that was asked last has not answered."""
         if self._model_step is not None:
             number, self._model_step = self._model_step, None
-            await self._door.write(turning.fail_step, self._lease, self._turn, number, time.time())
+            await self._door.write(turning.fail_step, self._on.lease, self._on.turn, number, time.time())
 
     async def _model_begins(self, event: ModelCalled) -> None:
         await self._model_failed()
         reached(Point.BEFORE_MODEL_BEGINS)
         number = self._next()
         name = f"{event.provider}/{event.model}"
-        await self._door.write(turning.begin_model_step, self._lease, self._turn, number, name, time.time())
+        await self._door.write(turning.begin_model_step, self._on.lease, self._on.turn, number, name, time.time())
         self._model_step = number
         self._pieces.clear()
         reached(Point.AFTER_MODEL_BEGINS)
@@ -121,7 +122,7 @@ class Recorder:
         number, self._model_step = self._model_step, None
         self._pieces.clear()
         self._wanted = {call.id for call in reply.calls}
-        await self._door.write(turning.record_reply, self._lease, self._turn, number, reply, time.time())
+        await self._door.write(turning.record_reply, self._on.lease, self._on.turn, number, reply, time.time())
         reached(Point.AFTER_REPLY_IS_STORED)
 
     async def _tool_begins(self, event: ToolStarted) -> None:
@@ -132,8 +133,8 @@ class Recorder:
         self._open[event.call.id] = (number, event.call)
         await self._door.write(
             turning.begin_tool_step,
-            self._lease,
-            self._turn,
+            self._on.lease,
+            self._on.turn,
             number,
             event.call,
             is_idempotent=event.is_idempotent,
@@ -144,7 +145,7 @@ class Recorder:
     async def _tool_ends(self, event: ToolFinished) -> None:
         reached(Point.BEFORE_RESULT_IS_STORED)
         number, _ = self._open.pop(event.call.id, (None, None))
-        await self._door.write(turning.record_result, self._lease, self._turn, number, event, time.time())
+        await self._door.write(turning.record_result, self._on.lease, self._on.turn, number, event, time.time())
         reached(Point.AFTER_RESULT_IS_STORED)
 
     def _next(self) -> int:

@@ -3,19 +3,22 @@
 import asyncio
 import time
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 
+from segue.agent.compression import Compression
 from segue.agent.door import Door
 from segue.agent.ears import Ears
+from segue.agent.footing import Footing
 from segue.agent.holding import Holder
 from segue.agent.recorder import Recorder
+from segue.core.compaction import Need
 from segue.core.events import Done, Event, Failed, Note, ToolCall
 from segue.core.leases import Lease
-from segue.core.messages import Draft
+from segue.core.messages import Draft, Said
 from segue.core.preferences import Preferences
 from segue.core.turns import Turn, TurnState
-from segue.ports.agent import Agent, Task
+from segue.ports.agent import Agent, Space, Task
 from segue.ports.failpoints import Point, reached
 from segue.ports.store import Transaction
 from segue.sessions import turning
@@ -33,11 +36,14 @@ def _nobody_asks(_session_id: str) -> None: ...
 class TurnRunner:
     """Runs turns, one after another."""
 
-    def __init__(self, door: Door, holder: Holder, agent: Agent, agrees: Agrees) -> None:
+    def __init__(
+        self, door: Door, holder: Holder, agent: Agent, agrees: Agrees, compression: Compression | None = None
+    ) -> None:
         self._door = door
         self._holder = holder
         self._agent = agent
         self._agrees = agrees
+        self._compression = compression
         self._ears: Ears | None = None
         self._driving: asyncio.Task[None] | None = None
 
@@ -102,7 +108,8 @@ class TurnRunner:
             self._driving.cancel()
 
     async def _run(self, lease: Lease, situation: Situation, emit: Emit, wanted: Preferences) -> bool:
-        ears = self._ears = Ears(self._door, lease, situation.turn, situation.heard)
+        footing = Footing(lease, situation.turn)
+        ears = self._ears = Ears(self._door, footing, situation.heard)
         task = Task(
             session_id=situation.turn.session_id,
             system=situation.system,
@@ -113,7 +120,8 @@ class TurnRunner:
             steered=ears.take,
             agrees=self._agrees,
         )
-        record = Recorder(self._door, lease, situation, ears)
+        task = task._replace(space=self._space(footing, situation, task, emit))
+        record = Recorder(self._door, footing, situation, ears)
         self._driving = asyncio.create_task(self._drive(record, task, emit))
         try:
             await _end_of(self._driving)
@@ -129,6 +137,16 @@ class TurnRunner:
             await record.failed(error)
             raise error
         return not record.has_failed
+
+    def _space(self, footing: Footing, situation: Situation, task: Task, emit: Emit) -> Space:
+        compression = self._compression
+        if compression is None:
+            return Space(situation.window, situation.counted)
+
+        async def make(need: Need) -> Sequence[Said] | None:
+            return await compression.make_room(footing, need, task, self._agent, emit)
+
+        return Space(situation.window, situation.counted, compression.rules.threshold, make)
 
     async def _drive(self, record: "Recorder", task: Task, emit: Emit) -> None:
         async with aclosing(self._agent.run(task)) as events:

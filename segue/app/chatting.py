@@ -1,6 +1,7 @@
 """A chat, put together: the store, the tools, and who answers."""
 
 import json
+import os
 import time
 from collections.abc import Callable
 from datetime import datetime
@@ -8,14 +9,20 @@ from pathlib import Path
 
 from segue import app, config
 from segue.agent.chat import Chat, Kit
+from segue.agent.compression import Compression, Means
 from segue.agent.door import Door
 from segue.agent.holding import Holder
+from segue.agent.naming import Namer
 from segue.agent.offline import OfflineAgent
+from segue.agent.summarising import Summariser
 from segue.agent.turn import Agrees
 from segue.app.crew import Crew
 from segue.config import Settings
+from segue.core.compaction import Pruning, Rules
 from segue.core.prompts import Place, system_prompt
 from segue.core.scope import OWNER_AT_CONSOLE
+from segue.core.sizes import UNKNOWN_WINDOW
+from segue.ports.model import Model
 from segue.ports.tool import Tool
 from segue.storage.store import SqlStore
 from segue.tools.session_search import SessionSearch
@@ -35,11 +42,12 @@ class OpenChat:
         self._store = store
         self._door = Door(store, scope)
         self._holder = Holder(self._door, this_run(PROGRAM), is_gone)
+        notes = notes_of(scope, settings.home / "memory")
         tools = tools_for(
             is_owner=True,
             cwd=cwd,
             environment=config.environment_of_tools(),
-            notes=notes_of(scope, settings.home / "memory"),
+            notes=notes,
             search=SessionSearch(store, scope, lambda: zone, now=time.time, clock=time.monotonic),
         )
         offline = OfflineAgent(store, scope, time.time, lambda: zone)
@@ -56,10 +64,27 @@ class OpenChat:
                 parts=lambda: [(tool.spec.name, len(json.dumps(tool.spec))) for tool in tools],
                 agrees=agrees,
                 zone=zone,
+                compression=Compression(self._door, self._holder, self._means(settings, notes)),
+                namer=Namer(self._door, self._small_model),
                 cwd=str(cwd),
                 freshness=settings.agent.auto_continue_freshness,
             )
         )
+
+    def _means(self, settings: Settings, notes: Path) -> Means:
+        return Means(self._summariser, app.new_session_id, lambda: _is_writable(notes), _rules(settings))
+
+    async def _small_model(self) -> Model | None:
+        found = await self.crew.auxiliary(self.chat.preferences)
+        return found[0] if found else None
+
+    async def _summariser(self) -> Summariser:
+        found = await self.crew.auxiliary(self.chat.preferences)
+        if found is None:
+            return Summariser(None)
+        model, window = found
+        session = await self.chat.session()
+        return Summariser(model, window or (session.context_window if session else None) or UNKNOWN_WINDOW)
 
     async def begin(self) -> None:
         await self._holder.begin()
@@ -72,3 +97,15 @@ class OpenChat:
 
 def _prompt(began: datetime, cwd: Path, tools: list[Tool]) -> str:
     return system_prompt(Place(began, "the terminal", str(cwd)), [tool.spec.name for tool in tools])
+
+
+def _is_writable(notes: Path) -> bool:
+    """Whether notes can be written there, or a folder for them be made."""
+    there = next((folder for folder in (notes, *notes.parents) if folder.exists()), notes)
+    return os.access(there, os.W_OK | os.X_OK)
+
+
+def _rules(settings: Settings) -> Rules:
+    said = settings.pruning
+    pruning = Pruning(said.keep_last, said.soft, said.hard, said.min_chars, said.max_chars, said.head, said.tail)
+    return Rules(settings.compression.threshold, settings.compression.protect_last_n, pruning)

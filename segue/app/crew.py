@@ -16,6 +16,7 @@ from segue.core.errors import Invalid, UnknownModel
 from segue.core.preferences import Preferences
 from segue.core.prices import terms_of
 from segue.ports.agent import Agent
+from segue.ports.model import Model
 from segue.ports.tool import Tool
 
 OFFLINE = "offline"
@@ -54,6 +55,14 @@ class Crew:
         others = [self._choose(name) for name in self._settings.models.fallback]
         named = dict.fromkeys([first, *(one for one in others if isinstance(one, ModelName))])
         return Loop([Trying(self._model(one), self._tell) for one in named], self._tools)
+
+    async def auxiliary(self, chosen: Preferences) -> tuple[Model, int | None] | None:
+        """The model that summarises and names, and what it can read; nothing when there is none."""
+        await asyncio.to_thread(self._looking.join)
+        found = self._choose(self._settings.auxiliary.model or chosen.model)
+        if isinstance(found, NotChosen):
+            return None
+        return self._model(found), self._settings.models.windows.get(found.name)
 
     def named(self, chosen: Preferences) -> str:
         """What answers now, as people call it; nothing while that is being found out."""

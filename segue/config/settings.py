@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from segue.config.chat_settings import AgentSettings, DisplaySettings, ModelsSettings, ProviderSettings
+from segue.config.context_settings import AuxiliarySettings, CompressionSettings, PruningSettings
 from segue.config.declaring import about, is_word, nothing
 from segue.config.kinds import Choice, Flag, Listing, Number, Section, Table, Text, Zone
 from segue.config.masking import masked
@@ -241,6 +242,15 @@ class Settings:
     )
     agent: AgentSettings = field(
         default_factory=AgentSettings, metadata=about(Section(AgentSettings), AgentSettings.__doc__)
+    )
+    auxiliary: AuxiliarySettings = field(
+        default_factory=AuxiliarySettings, metadata=about(Section(AuxiliarySettings), AuxiliarySettings.__doc__)
+    )
+    compression: CompressionSettings = field(
+        default_factory=CompressionSettings, metadata=about(Section(CompressionSettings), CompressionSettings.__doc__)
+    )
+    pruning: PruningSettings = field(
+        default_factory=PruningSettings, metadata=about(Section(PruningSettings), PruningSettings.__doc__)
     )
     retention: RetentionSettings = field(
         default_factory=RetentionSettings, metadata=about(Section(RetentionSettings), RetentionSettings.__doc__)

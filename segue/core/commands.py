@@ -55,11 +55,7 @@ COMMANDS = (
         "The old conversation ends and is kept; the answer says how to come back to it. The thinking and verbose"
         " levels go along, the model does not. TEXT is the first thing said in the new one.",
         "/new What is left to do for the launch?",
-    ),
-    Spec(
-        *("reset", _CONVERSATIONS, Takes.TEXT, "[TEXT]", "the same as /new"),
-        "The old conversation ends and is kept; the answer says how to come back to it.",
-        "/reset",
+        ("reset",),
     ),
     Spec(
         *("title", _CONVERSATIONS, Takes.TEXT, "[TITLE]", "show or set the title"),
@@ -83,6 +79,13 @@ COMMANDS = (
         "Goes on in a new conversation that has everything said so far; the one it comes from stays as it is. Without"
         " a TITLE it gets the next number of the old one.",
         "/branch Lisbon by train",
+    ),
+    Spec(
+        *("compress", _CONVERSATIONS, Takes.TEXT, "[WHAT MATTERS]", "go on from a summary"),
+        "What was said first is summarised, and the last turns stay as they are; every word is kept and found by"
+        " /search. This happens by itself when a conversation becomes too long for its model.",
+        "/compress the choice of the hotel",
+        ("compact",),
     ),
     Spec(
         *("history", _GOING_BACK, Takes.WORD, "[HOW MANY]", "show the last exchanges"),

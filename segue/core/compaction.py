@@ -20,6 +20,17 @@ _NAMES = {"user": "Person", "assistant": "Agent", "tool": "Tool result", "system
 _LONGEST_REQUEST = 2_000
 
 
+class Need(NamedTuple):
+    """For what a conversation has to be made shorter."""
+
+    window: int
+    """Tokens that the model can read."""
+    rest: int
+    """Tokens of what it is told beside the conversation."""
+    is_urgent: bool = False
+    """Whether the model has refused it already."""
+
+
 class Plan(NamedTuple):
     """Where a conversation is cut: what comes before is summarised, the rest stays."""
 
@@ -189,3 +200,12 @@ def squeezed(kept: Sequence[Said], most_tokens: int) -> list[Pruned]:
         cuts.append(Pruned(at, Cut(half, half)))
         too_many -= sizes[at] - tokens_in("x" * 2 * half)
     return cuts
+
+
+class Rules(NamedTuple):
+    """When a conversation is made shorter, and how much of it stays."""
+
+    threshold: float = 0.75
+    """The share of the window from which on it is compressed."""
+    kept_turns: int = KEPT_TURNS
+    pruning: Pruning = Pruning()

@@ -132,4 +132,30 @@ class CarryOn:
     session_id: str
 
 
-Event = Text | Reasoning | ModelCalled | Reply | ToolStarted | ToolFinished | Steered | Note | Failed | Done | CarryOn
+@dataclass(frozen=True, slots=True)
+class Compressed:
+    """The conversation goes on in another session, which begins with a summary."""
+
+    session_id: str
+    title: str | None
+
+    @property
+    def sentence(self) -> str:
+        named = f" as “{self.title}”" if self.title else ""
+        return f"What was said first is a summary now, and the conversation goes on{named} ({self.session_id})."
+
+
+Event = (
+    Text
+    | Reasoning
+    | ModelCalled
+    | Reply
+    | ToolStarted
+    | ToolFinished
+    | Steered
+    | Note
+    | Failed
+    | Done
+    | CarryOn
+    | Compressed
+)

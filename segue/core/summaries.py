@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from segue.core.messages import Said, first_line_of
 from segue.core.sizes import tokens_in
 from segue.core.stopwords import is_telling
-from segue.core.text import shorten
+from segue.core.text import cut
 from segue.core.tokens import fold, tokens_of
 
 INSTRUCTIONS = """\
@@ -59,7 +59,7 @@ def plain_summary(earlier: str, told: Sequence[Said], most_tokens: int) -> str:
 def fitted(text: str, most_tokens: int) -> str:
     """The beginning of a text, at most so many tokens."""
     while (tokens := tokens_in(text)) > most_tokens and text:
-        text = shorten(text, min(int(len(text) * most_tokens / tokens), len(text) - 1))
+        text = cut(text, min(int(len(text) * most_tokens / tokens), len(text) - 1))
     return text
 
 

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from segue.core.compaction import Need
 from segue.core.events import Chat, Event, ToolCall
 from segue.core.messages import Said
 from segue.core.transcript import as_chat
@@ -15,6 +16,22 @@ def _nobody_speaks() -> list[str]:
 
 async def _nobody_agrees(_call: ToolCall, _risk: str) -> bool:
     return False
+
+
+async def _nobody_makes_room(_need: Need) -> Sequence[Said] | None:
+    return None
+
+
+class Space(NamedTuple):
+    """How much of a model's window a conversation may take, and how it is made shorter."""
+
+    window: int | None = None
+    """Tokens that the model could read when it was last asked."""
+    counted: int | None = None
+    """Tokens of the conversation when it was last answered, as the model counted them."""
+    threshold: float = 1.0
+    make: Callable[[Need], Awaitable[Sequence[Said] | None]] = _nobody_makes_room
+    """The conversation, made shorter; nothing when it cannot be."""
 
 
 class Task(NamedTuple):
@@ -33,6 +50,7 @@ class Task(NamedTuple):
     """What people have said since the agent last asked."""
     agrees: Callable[[ToolCall, str], Awaitable[bool]] = _nobody_agrees
     """Whether somebody agrees to a risk."""
+    space: Space = Space()
 
     @property
     def conversation(self) -> list[Chat]:

@@ -20,6 +20,10 @@ class Point(StrEnum):
     AFTER_RESULT_IS_STORED = "after_result_is_stored"
     BEFORE_TURN_ENDS = "before_turn_ends"
     AFTER_TURN_ENDS = "after_turn_ends"
+    AFTER_FLUSH_BEGINS = "after_flush_begins"
+    BEFORE_SUMMARY = "before_summary"
+    BEFORE_COMPRESSION = "before_compression"
+    AFTER_COMPRESSION = "after_compression"
 
 
 def _nothing(point: Point) -> None: ...

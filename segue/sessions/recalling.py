@@ -9,7 +9,7 @@ from segue.core.query import Query, Term, terms_of
 from segue.core.recollection import MOST_CHARACTERS, retold, told
 from segue.core.sessions import Kind, Session
 from segue.ports.store import Narrowing, Transaction
-from segue.sessions.finding import find_conversation, find_parts
+from segue.sessions.finding import find_ancestors, find_conversation, find_parts
 from segue.sessions.searching import INCOMPLETE, REBUILDING, Answer, Hit, Wish, by_conversation, search
 
 _LOOKED_AT = 60
@@ -53,7 +53,9 @@ def recall(
     narrowing: Narrowing = _ANYWHERE,
     size: int = MOST_CHARACTERS,
 ) -> Recall:
-    """The conversations that answer best, people's first; the one that is going on is left out with all it started.
+    """The conversations that answer best, people's first; what is being said now is left out with all it started.
+
+    Earlier parts of the conversation that is going on are looked through: of them a model is told a summary alone.
 
     Of each, the text has at most `size` characters, and its beginning and end together at most half as many.
     """
@@ -61,11 +63,20 @@ def recall(
     def ask(where: Narrowing) -> Answer:
         return search(tx, query, Wish(limit=_LOOKED_AT, narrowing=where), now, zone, time_left)
 
-    here = find_conversation(tx, current) if current and tx.sessions.find(current) else []
+    here = _told_already(tx, current) if current else []
     found, notes = _gathered(tx, ask, _without(narrowing, here), limit, time_left)
     terms = list(terms_of(query.tree))
     best = sorted(found.items(), key=lambda one: _standing(one[1][0]))[: max(limit, 0)]
     return Recall([_recollection(tx, tip, hits, terms, size) for tip, hits in best], notes)
+
+
+def _told_already(tx: Transaction, current: str) -> list[str]:
+    """The session that asks, and those that its conversation has started."""
+    session = tx.sessions.find(current)
+    if session is None:
+        return []
+    earlier = {ancestor.id for ancestor in find_ancestors(tx, session)}
+    return [one for one in find_conversation(tx, current) if one not in earlier]
 
 
 def summarised(asked: str, found: Recall, summarise: Summarise) -> Recall:

@@ -1,11 +1,17 @@
 """Names for conversations."""
 
+from typing import NamedTuple
+
 from segue.core.errors import TitleTaken
-from segue.core.sessions import TitleSource, standing
+from segue.core.events import Reply
+from segue.core.sessions import Kind, TitleSource, standing
 from segue.core.titles import clean_title, next_title, split_title
+from segue.core.usage import Purpose
 from segue.ports.store import Transaction
 from segue.sessions.finding import find_ancestors, get_session
+from segue.sessions.recording import add_usage
 
+_FIRST = 10  # messages in which the first exchange is
 _HIGHEST = 20  # the highest number is among the longest of the numbered titles
 
 
@@ -33,3 +39,34 @@ def free_title(tx: Transaction, principal: str, title: str) -> str:
     while tx.sessions.holder_of(principal, candidate := next_title(title, taken)):
         taken.append(candidate)
     return candidate
+
+
+class FirstExchange(NamedTuple):
+    """How a conversation without a title began."""
+
+    session_id: str
+    asked: str
+    answered: str
+
+
+def find_unnamed(tx: Transaction, session_id: str) -> FirstExchange | None:
+    """The first exchange of a conversation that nobody named; nothing when it has a name, or goes on from another."""
+    session = get_session(tx, session_id)
+    if session.title or session.title_source or session.parent_session_id or session.kind != Kind.INTERACTIVE:
+        return None
+    said = tx.messages.of(session_id, limit=_FIRST)
+    asked = next((one.content for one in said if one.role == "user" and one.content), None)
+    answered = next((one.content for one in said if one.role == "assistant" and one.content), None)
+    return FirstExchange(session_id, asked, answered) if asked and answered else None
+
+
+def name_by_itself(tx: Transaction, session_id: str, title: str | None, answer: Reply | None, now: float) -> str | None:
+    """Give a session a title that nobody chose, unless it has one by now; what finding it cost is counted."""
+    session = get_session(tx, session_id)
+    if answer is not None:
+        add_usage(tx, session_id, answer.usage, answer.billing, now, Purpose.TITLE)
+    if title is None or session.title or session.title_source:
+        return session.title
+    holder = tx.sessions.holder_of(session.principal, title)
+    free = title if holder is None else free_title(tx, session.principal, title)
+    return set_title(tx, session_id, free, TitleSource.MODEL)

@@ -42,6 +42,10 @@ class Situation(NamedTuple):
     pending: Mapping[str, Fate] = {}
     """Calls without a result, and what becomes of each."""
     steps: int = 0
+    window: int | None = None
+    """What the model could read when it was last asked, in tokens."""
+    counted: int | None = None
+    """What the conversation was then, as the model counted."""
     heard: Sequence[Heard] = ()
     """What a person said before the turn was cut off, and the agent has not heard."""
 
@@ -184,7 +188,8 @@ def _situation(tx: Transaction, turn: Turn) -> Situation:
     view = view_of(tx, turn.session_id)
     steps = tx.turns.steps(turn.id)
     pending = salvage(*last_calls(view), steps)
-    return Situation(turn, session.system_prompt or "", view, pending, len(steps))
+    system, window, counted = session.system_prompt or "", session.context_window, session.context_tokens
+    return Situation(turn, system, view, pending, len(steps), window, counted)
 
 
 def _last_seq(tx: Transaction, session_id: str) -> int:

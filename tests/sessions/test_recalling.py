@@ -112,8 +112,10 @@ def test_a_topic_that_is_discussed_now_does_not_hide_what_was_said_of_it(store: 
     store.write(OWNER, add, "present", ["roses, still"] * MANY, parent_session_id="begun")
     store.write(OWNER, add, "helper", ["roses for a helper"] * MANY, Kind.SUBAGENT, spawned_by="begun")
     store.write(OWNER, add, "its-helper", ["roses for its helper"], Kind.SUBAGENT, spawned_by="helper")
-    for current in ("begun", "present"):
-        assert names(ask(store, "roses", current=current, limit=9)) == ["old"]
+    assert names(ask(store, "roses", current="begun", limit=9)) == ["old"]
+    found = ask(store, "roses", current="present", limit=9)
+    assert set(names(found)) == {"old", "present"}, "of an earlier part of it, a model is told a summary alone"
+    assert all(hit.found.session_id in ("old", "begun") for one in found.recollections for hit in one.hits)
     assert set(names(ask(store, "roses", limit=9))) == {"old", "present", "helper", "its-helper"}
 
 

@@ -6,19 +6,26 @@ from datetime import UTC
 from typing import Any
 
 from segue.agent.chat import Chat, Kit
+from segue.agent.compression import Compression, Means
 from segue.agent.door import Door
 from segue.agent.holding import Holder
+from segue.agent.naming import Namer
+from segue.agent.summarising import Summariser
+from segue.core.compaction import Rules
 from segue.core.errors import ModelError
 from segue.core.events import Event, Reply, Text, ToolCall, ToolFinished
 from segue.core.leases import Run
 from segue.core.preferences import Preferences
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.ports.agent import Agent
-from segue.ports.model import Request
+from segue.ports.model import Model, Request
 from segue.ports.tool import ToolSpec
 from segue.storage.store import SqlStore
 
 Answering = Callable[[Request], Reply | ModelError]
+
+
+PLAIN_RULES = Rules()
 
 
 class Scripted:
@@ -79,7 +86,18 @@ def wants(arguments: str = "{}", name: str = "probe") -> Answering:
 class Place:
     """A chat on a store, as one process has it."""
 
-    def __init__(self, store: SqlStore, agent: Agent, name: str = "run", *, agrees: bool = True) -> None:
+    def __init__(
+        self,
+        store: SqlStore,
+        agent: Agent,
+        name: str = "run",
+        *,
+        agrees: bool = True,
+        summariser: Summariser | None = None,
+        can_flush: bool = False,
+        rules: Rules = PLAIN_RULES,
+        namer: Callable[[], Awaitable[Model | None]] | None = None,
+    ) -> None:
         self.store = store
         self.events: list[Event] = []
         self.door = Door(store, OWNER)
@@ -92,7 +110,12 @@ class Place:
         async def answer(_call: ToolCall, _risk: str) -> bool:
             return agrees
 
-        ids = (f"{name}-{number}" for number in range(99))
+        async def summarising() -> Summariser:
+            assert summariser is not None
+            return summariser
+
+        ids = (f"{name}-{number}" for number in range(999))
+        means = Means(summarising, lambda: next(ids), lambda: can_flush, rules)
         self.chat = Chat(
             Kit(
                 door=self.door,
@@ -105,6 +128,8 @@ class Place:
                 parts=list,
                 agrees=answer,
                 zone=UTC,
+                compression=Compression(self.door, self.holder, means) if summariser else None,
+                namer=Namer(self.door, namer) if namer else None,
             )
         )
 

@@ -90,11 +90,11 @@ def test_the_best_three_are_told_people_first_and_the_present_one_not(store: Sql
     store.write(OWNER, add, "present", "roses now", parent_session_id="begun")
     assert len(headings(search(store, "roses"))) == 3
     told = search(store, "roses", limit=10)
-    assert sorted(headings(told)[:4]) == [f"roses number {number}" for number in range(4)]
-    assert headings(told)[4:] == ["Report"]
+    assert sorted(headings(told)[:5]) == ["roses here", *(f"roses number {number}" for number in range(4))]
+    assert headings(told)[5:] == ["Report"]
     assert "from cli, automation" in told
-    assert "roses now" not in told
-    assert "roses here" not in told
+    assert ">>>roses<<< now" not in told
+    assert "of begun: >>>roses<<< here" in told, "an earlier part of this conversation is recalled"
 
 
 def test_a_match_in_an_earlier_part_says_where_it_is(store: SqlStore) -> None:

@@ -3,7 +3,7 @@
 from typing import TextIO
 
 from segue.cli.output import note
-from segue.core.events import Done, Event, Failed, Note, Reply, Text
+from segue.core.events import Compressed, Done, Event, Failed, Note, Reply, Text
 from segue.core.text import storable
 
 
@@ -31,6 +31,8 @@ class Pipe:
             case Note(text) | Failed(text):
                 self._end_line()
                 note(text)
+            case Compressed():
+                self.show(Note(event.sentence))
             case Done():
                 self._end_line()
 

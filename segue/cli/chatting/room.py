@@ -18,11 +18,11 @@ from segue.config import Settings
 from segue.config.chat_settings import Approval, ResumeDisplay
 from segue.core.commands import Command, Unknown, parse
 from segue.core.errors import Invalid, SegueError
-from segue.core.events import Done, Event, Failed, Note, Steered, ToolCall
+from segue.core.events import CarryOn, Done, Event, Failed, Note, Steered, ToolCall
 from segue.core.preferences import Verbosity
 from segue.core.recap import recap
 from segue.core.scope import OWNER_AT_CONSOLE
-from segue.sessions.commanding.acts import Again, Answer, Begin, Quit, Stop, Switch
+from segue.sessions.commanding.acts import Again, Answer, Begin, Compress, Quit, Stop, Switch
 from segue.sessions.commanding.helping import unknown
 from segue.sessions.reading import transcript_of
 from segue.storage.store import SqlStore
@@ -45,6 +45,7 @@ class Room:
         self._standing = standing
         standing.model = lambda: self._chat.model
         self._failure: str | None = None
+        self._is_elsewhere = False
 
     async def enter(self, prompt: Prompt | None) -> None:
         """Go where the person wants to be; whoever answers meanwhile can ask them already."""
@@ -118,19 +119,20 @@ class Room:
                 await self._turn(text)
             case Again(content=content, undo_from=seq):
                 await self._turn(content, undo_from=seq)
+            case Compress(focus):
+                await self._listened_to(self._chat.compress(focus, self._show))
             case Stop():
                 self._screen.say("Nothing is being done.")
         return True
 
     async def _turn(self, content: object, *, undo_from: int | None = None) -> None:
-        self._failure = None
-        before = self._chat.session_id
+        self._failure, self._is_elsewhere = None, False
         self._screen.begin()
         try:
             await self._listened_to(self._chat.say(content, self._show, undo_from=undo_from))
         except SegueError as error:
             self._show(Failed(str(error)))
-        if before is not None and self._chat.session_id != before:
+        if self._is_elsewhere:
             await self._arrived(Answer("", None))
 
     async def _arrived(self, answer: Answer, *, is_told: bool = False) -> None:
@@ -184,10 +186,15 @@ class Room:
     # What is shown
 
     def _show(self, event: Event) -> None:
-        if isinstance(event, Failed):
-            self._failure = event.sentence
-        if isinstance(event, Done):
-            self._was_stopped = event.was_stopped
+        match event:
+            case Failed(sentence):
+                self._failure = sentence
+            case CarryOn():
+                self._is_elsewhere = True
+            case Done(was_stopped=True):
+                for line in self._later:
+                    self._tell(f"Not done any more: {line}")
+                self._later.clear()
         self._screen.show(event)
 
     def _tell(self, sentence: str) -> None:

@@ -18,6 +18,7 @@ from segue.cli.output import terminal_columns
 from segue.config import wants_colour
 from segue.core.events import (
     CarryOn,
+    Compressed,
     Done,
     Event,
     Failed,
@@ -93,6 +94,8 @@ class Screen:
                 self._show_result(event)
             case Steered(text):
                 self._tell("↳", "bold yellow", text)
+            case Compressed():
+                self.show(Note(event.sentence))
             case Note(text):
                 self._tell("ℹ", "blue", text)
             case Failed(sentence):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from segue.core.commands import Command
 from segue.core.text import one_line
 from segue.ports.store import Transaction
-from segue.sessions.commanding.acts import Answer, Quit, Situation, Stop, session_of
+from segue.sessions.commanding.acts import Answer, Compress, Quit, Situation, Stop, session_of
 from segue.sessions.commanding.choosing import model, think, verbose
 from segue.sessions.commanding.helping import help_
 from segue.sessions.commanding.looking import find, history
@@ -15,7 +15,9 @@ from segue.sessions.commanding.switching import branch, new, resume, sessions
 from segue.sessions.commanding.telling import status, usage
 from segue.sessions.commanding.undoing import retry, undo
 
-READS = frozenset({"sessions", "history", "retry", "search", "status", "usage", "context", "stop", "help", "quit"})
+READS = frozenset(
+    {"sessions", "history", "retry", "compress", "search", "status", "usage", "context", "stop", "help", "quit"}
+)
 """Commands that change nothing: they can be given a transaction for reading."""
 
 CHANGES = frozenset({"title", "undo", "model", "think", "verbose"})
@@ -31,6 +33,12 @@ def _stop(_tx: Transaction, _argument: str, _situation: Situation) -> Answer:
     return Answer("", Stop())
 
 
+def _compress(tx: Transaction, argument: str, situation: Situation) -> Answer:
+    if session_of(tx, situation) is None:
+        return Answer("There is nothing to compress: nothing has been said yet.")
+    return Answer("", Compress(argument))
+
+
 def _quit(tx: Transaction, _argument: str, situation: Situation) -> Answer:
     session = session_of(tx, situation)
     if session is None or not session.message_count:
@@ -40,7 +48,6 @@ def _quit(tx: Transaction, _argument: str, situation: Situation) -> Answer:
 
 _ACTS: dict[str, Callable[[Transaction, str, Situation], Answer]] = {
     "new": new,
-    "reset": new,
     "title": title,
     "resume": resume,
     "sessions": sessions,
@@ -55,6 +62,7 @@ _ACTS: dict[str, Callable[[Transaction, str, Situation], Answer]] = {
     "status": status,
     "usage": usage,
     "context": context,
+    "compress": _compress,
     "stop": _stop,
     "help": help_,
     "quit": _quit,

@@ -118,6 +118,13 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
+class Compress:
+    """Go on from a summary that keeps what matters."""
+
+    focus: str
+
+
+@dataclass(frozen=True, slots=True)
 class Stop:
     """Stop what is being done."""
 
@@ -127,7 +134,7 @@ class Quit:
     """Leave."""
 
 
-Act = Switch | Begin | Again | Prefer | Title | Offer | Stop | Quit
+Act = Switch | Begin | Again | Prefer | Title | Offer | Compress | Stop | Quit
 
 
 class Answer(NamedTuple):

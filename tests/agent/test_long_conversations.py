@@ -1,0 +1,389 @@
+"""Conversations that become longer than their model can read: nothing is lost, and no question is too long."""
+
+import asyncio
+import itertools
+import json
+import os
+from collections.abc import Callable
+from datetime import UTC
+from typing import Any
+
+import pytest
+from places import Place, Probe, Scripted, run
+
+from segue.agent.loop import Loop
+from segue.agent.summarising import Summariser
+from segue.core.commands import Command
+from segue.core.compaction import Pruning, Rules
+from segue.core.errors import ContextOverflow, InvalidSession, ModelError, ModelUnavailable
+from segue.core.events import Compressed, Event, Failed, Note, Reply, ToolCall
+from segue.core.messages import SUMMARY_SEQ, Message, draft
+from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.core.silence import FLUSH_REQUEST
+from segue.core.usage import Billing, Purpose, Usage
+from segue.ports.model import Request
+from segue.ports.store import Transaction
+from segue.sessions.commanding.acts import Compress
+from segue.sessions.compressing import compress_session
+from segue.sessions.finding import find_parts, find_tip, get_id
+from segue.sessions.reading import view_of
+from segue.sessions.titling import set_title
+from segue.storage.sqlite import SqliteEngine
+from segue.storage.store import SqlStore
+from segue.tools.session_search import SessionSearch
+
+WINDOW = 3_000
+NAMES = (
+    "Agatha Bertram Cosima Dietmar Elfriede Friedrich Gudrun Hartmut Irmgard Jürgen"
+    " Kunigunde Lothar Mechthild Norbert Ottilie Pankraz Quirin Roswitha Siegfried Theodora"
+)
+FACTS = [f"The locker of {name} has the code {1_000 + 37 * at}." for at, name in enumerate(NAMES.split())]
+LONG = ("good", "down")
+"""Those who go all the way; the others are tried for as long in `just torture`."""
+
+
+def counted(request: Request) -> int:
+    """Tokens as the server counts them: four characters each."""
+    said = json.dumps([request.system, list(request.conversation), [list(tool) for tool in request.tools]])
+    return len(said) // 4
+
+
+def messages_of(tx: Transaction, session_id: str) -> list[Message]:
+    return tx.messages.of(session_id)
+
+
+class Strict:
+    """Answers, calls a tool now and then, and refuses what is longer than its window; all of it is written down."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+        self.asked = 0
+
+    def __call__(self, request: Request) -> Reply | ModelError:
+        self.sizes.append(counted(request))
+        if self.sizes[-1] > WINDOW:
+            return ContextOverflow("Too long.")
+        self.asked += 1
+        usage = Usage(input_tokens=self.sizes[-1], output_tokens=20, api_call_count=1)
+        about: dict[str, Any] = {"usage": usage, "billing": Billing(model="scripted"), "context_window": WINDOW}
+        last = request.conversation[-1]
+        if last["role"] == "user" and self.asked % 3 == 0:
+            calls = tuple(ToolCall(f"c{self.asked}-{n}", "probe") for n in range(2))
+            return Reply("Let me see.", calls, finish_reason="tool_calls", **about)
+        return Reply(f"Noted, number {self.asked}. " + "Soup is good. " * 10, **about)
+
+
+async def long_output(_arguments: dict[str, Any]) -> str:
+    return "leek " * 150
+
+
+def good(request: Request) -> Reply:
+    """A summary that keeps the beginning of every line."""
+    words = str(request.conversation[-1]["content"])
+    return Reply(" ".join(line[:40] for line in words.splitlines())[:1_500], usage=Usage(input_tokens=9))
+
+
+def garbage(_request: Request) -> Reply:
+    return Reply("xyzzy plugh fnord quux " * 40)
+
+
+def empty(_request: Request) -> Reply:
+    return Reply("")
+
+
+def endless(_request: Request) -> Reply:
+    return Reply("locker code soup " * 2_000)
+
+
+def down(_request: Request) -> ModelError:
+    return ModelUnavailable("Nobody is there.")
+
+
+class Hanging:
+    name, provider = "hanging", "test"
+
+    async def stream(self, _request: Request) -> Any:
+        await asyncio.sleep(1_000)
+        yield Reply("never")
+
+
+SUMMARISERS: dict[str, Callable[[], Summariser]] = {
+    "good": lambda: Summariser(Scripted(good), 2_000),
+    "garbage": lambda: Summariser(Scripted(garbage), 2_000),
+    "empty": lambda: Summariser(Scripted(empty), 2_000),
+    "endless": lambda: Summariser(Scripted(endless), 2_000),
+    "down": lambda: Summariser(Scripted(down), 2_000),
+    "none": lambda: Summariser(None, 2_000),
+    "hanging": lambda: Summariser(Hanging(), 2_000, 0.01),
+}
+
+
+@pytest.mark.parametrize("kind", SUMMARISERS)
+def test_a_conversation_of_twenty_windows(store: SqlStore, kind: str) -> None:
+    is_long = kind in LONG and isinstance(store._engine, SqliteEngine)
+    windows = 20 if is_long or os.environ.get("SEGUE_TORTURE") else 4
+    strict = Strict()
+    place = Place(store, Loop([Scripted(strict)], [Probe(long_output)]), summariser=SUMMARISERS[kind]())
+    events: list[Event] = []
+
+    async def work() -> None:
+        await place.chat.command(Command("title", "my project"))
+        said = iter(FACTS)
+        told = 0
+        while told < windows * WINDOW * 4:
+            words = next(said, "And what else is there to say about soup? " * 12)
+            events.extend(await place.say(words))
+            told += len(words) + 200
+
+    run(place, work)
+    assert not [event for event in events if isinstance(event, Failed)]
+    assert max(strict.sizes) <= WINDOW, "no question was longer than the window"
+    moves = [event for event in events if isinstance(event, Compressed)]
+    assert len(moves) >= windows * 3 // 4
+    assert [move.title for move in moves] == [f"my project #{number}" for number in range(2, len(moves) + 2)]
+    tip = store.read(OWNER, lambda tx: find_tip(tx, get_id(tx, "my project")))
+    assert tip == place.chat.session_id == moves[-1].session_id
+    parts = store.read(OWNER, find_parts, tip)
+    assert len(parts) == len(moves) + 1
+    every = [message for part in parts for message in store.read(OWNER, messages_of, part.id)]
+    asked = [message.content for message in every if message.role == "user" and message.seq != SUMMARY_SEQ]
+    assert asked[: len(FACTS)] == FACTS, "every word is kept, once"
+    assert_found(store, place, FACTS)
+
+
+def assert_found(store: SqlStore, place: Place, facts: list[str]) -> None:
+    """Each fact is in what the model is told, or found by the agent's own search."""
+    session_id = str(place.chat.session_id)
+    view = "\n".join(message.content or "" for message in store.read(OWNER, view_of, session_id))
+    search = SessionSearch(store, OWNER, lambda: UTC)
+    for fact in facts:
+        if fact not in view:
+            name = fact.split()[3]
+            found = asyncio.run(search.run({"query": f"locker {name}"}, session_id))
+            assert fact in found, fact
+
+
+def test_results_are_cut_down_first_and_stay_so(store: SqlStore) -> None:
+    """A prune changes what the model read before only when it is noted; until then the beginning is the same."""
+    sent: list[list[Any]] = []
+
+    def answer(request: Request) -> Reply:
+        sent.append(list(request.conversation))
+        about: dict[str, Any] = {"usage": Usage(input_tokens=counted(request)), "context_window": 40_000}
+        if request.conversation[-1]["role"] == "user":
+            return Reply("", (ToolCall(f"c{len(sent)}", "probe"),), **about)
+        return Reply("Done.", **about)
+
+    async def floods(_: dict[str, Any]) -> str:
+        return "x" * 12_000
+
+    rules = Rules(pruning=Pruning(min_chars=0))
+    place = Place(store, Loop([Scripted(answer)], [Probe(floods)]), summariser=Summariser(None), rules=rules)
+
+    async def work() -> None:
+        for number in range(12):
+            await place.say(f"look {number}")
+
+    run(place, work)
+    changes = sum(later[: len(before)] != before for before, later in itertools.pairwise(sent))
+    noted = store.read(OWNER, lambda tx: tx.messages.of(str(place.chat.session_id)))
+    assert any(message.pruned for message in noted)
+    assert 1 <= changes <= 4
+    assert place.chat.session_id == "run-0", "it was not compressed"
+
+
+def test_the_agent_writes_down_what_it_wants_to_remember_once_before(store: SqlStore) -> None:
+    strict = Strict()
+    flushes: list[str] = []
+
+    def answer(request: Request) -> Reply | ModelError:
+        if request.conversation[-1].get("content") == FLUSH_REQUEST:
+            flushes.append(str(place.chat.session_id))
+            return Reply("NO_REPLY", usage=Usage(input_tokens=5, api_call_count=1))
+        return strict(request)
+
+    place = Place(store, Loop([Scripted(answer)], []), summariser=SUMMARISERS["good"](), can_flush=True)
+    events: list[Event] = []
+
+    async def work() -> None:
+        for _ in range(150):
+            events.extend(await place.say("And what else is there to say about soup? " * 4))
+
+    run(place, work)
+    moves = [event.session_id for event in events if isinstance(event, Compressed)]
+    assert len(moves) >= 3
+    assert len(flushes) == len(set(flushes)) == len(moves), "once for each part"
+    assert not any(isinstance(event, Note) and "NO_REPLY" in event.text for event in events)
+    every = [message for move in moves for message in store.read(OWNER, messages_of, move)]
+    assert not any(FLUSH_REQUEST in (message.content or "") for message in every), "nobody sees it"
+    spent = [one.purpose for one in store.read(OWNER, lambda tx: tx.ledger.of(flushes[0]))]
+    assert Purpose.FLUSH in spent
+
+
+def test_a_model_that_reads_less_than_was_thought_gets_less(store: SqlStore) -> None:
+    """The provider does not say how much it can read, and counts a token for every character."""
+
+    def answer(request: Request) -> Reply | ModelError:
+        return ContextOverflow("Too long.") if counted(request) * 4 > 20_000 else Reply("Noted.")
+
+    place = Place(store, Loop([Scripted(answer)], []), summariser=Summariser(None))
+
+    async def work() -> None:
+        events: list[Event] = []
+        for _ in range(40):
+            events += await place.say("x y " * 1_000)
+        assert not [event for event in events if isinstance(event, Failed)]
+
+    run(place, work)
+
+
+def test_what_can_never_fit_is_one_sentence_and_the_next_turn_is_well(store: SqlStore) -> None:
+    place = Place(store, Loop([Scripted(Strict())], []), summariser=SUMMARISERS["good"]())
+
+    async def work() -> None:
+        await place.say("hello")
+        events = await place.say("word " * 20_000)
+        assert [event for event in events if isinstance(event, Failed)]
+        events = await place.say("and now?")
+        assert not [event for event in events if isinstance(event, Failed)]
+
+    run(place, work)
+
+
+# By hand, and by two
+
+
+def test_compress_by_hand(store: SqlStore) -> None:
+    model = Scripted(good)
+    place = Place(store, Loop([Scripted(lambda _: Reply("Noted."))], []), summariser=Summariser(model, 50_000))
+    seen: list[Event] = []
+
+    async def work() -> None:
+        answer = await place.chat.command(Command("compress", "the leeks"))
+        assert "nothing has been said" in answer.text
+        for number in range(8):
+            await place.say(f"fact {number}: leeks")
+        act = (await place.chat.command(Command("compress", "the leeks"))).act
+        assert act == Compress("the leeks")
+        await place.chat.compress("the leeks", seen.append)
+        await place.say("go on")
+
+    run(place, work)
+    assert "the leeks" in str(model.asked[0].conversation[0]["content"])
+    assert isinstance(seen[-1], Compressed)
+    first, *rest = store.read(OWNER, view_of, str(place.chat.session_id))
+    assert first.seq == SUMMARY_SEQ
+    assert [message.content for message in rest if message.role == "user"] == [
+        "fact 6: leeks",
+        "fact 7: leeks",
+        "go on",
+    ]
+
+
+def test_two_who_compress_at_once_make_one_child(store: SqlStore) -> None:
+    place = Place(store, Loop([Scripted(lambda _: Reply("Noted."))], []), summariser=Summariser(None))
+
+    async def work() -> None:
+        for number in range(8):
+            await place.say(f"fact {number}")
+
+    run(place, work)
+    parent = str(place.chat.session_id)
+
+    def compress(child: str) -> None:
+        summary = draft("user", "so far", 5.0)
+        store.write(OWNER, compress_session, parent, child_id=child, summary=summary, kept=None, now=5.0)
+
+    async def both() -> list[Any]:
+        tasks = [asyncio.to_thread(compress, f"child-{number}") for number in range(4)]
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    outcomes = asyncio.run(both())
+    assert sum(outcome is None for outcome in outcomes) == 1
+    assert all(outcome is None or isinstance(outcome, InvalidSession) for outcome in outcomes)
+    assert len(store.read(OWNER, lambda tx: tx.sessions.children([parent]))) == 1
+
+
+# Titles by themselves
+
+
+def titled(title: str) -> Scripted:
+    return Scripted(lambda _: Reply(title, usage=Usage(input_tokens=3, api_call_count=1)))
+
+
+def test_a_conversation_is_named_after_its_first_exchange(store: SqlStore) -> None:
+    model = titled("Leek soup for six")
+
+    async def namer() -> Scripted:
+        return model
+
+    place = Place(store, Loop([Scripted(lambda _: Reply("Take leeks."))], []), namer=namer)
+
+    async def work() -> None:
+        await place.say("how do I make leek soup for six people?")
+        await place.chat._kit.namer._naming  # type: ignore[misc, union-attr]
+        await place.say("and for seven?")
+
+    run(place, work)
+    session = store.read(OWNER, lambda tx: tx.sessions.find(str(place.chat.session_id)))
+    assert session is not None
+    assert (session.title, session.title_source) == ("Leek soup for six", "model")
+    assert len(model.asked) == 1
+    assert [one.purpose for one in store.read(OWNER, lambda tx: tx.ledger.of(session.id))].count(Purpose.TITLE) == 1
+
+
+def test_a_title_set_by_hand_stays_also_in_a_race(store: SqlStore) -> None:
+    def answer(_: Request) -> Reply:
+        store.write(OWNER, set_title, str(place.chat.session_id), "Mine")
+        return Reply("Something else")
+
+    async def namer() -> Scripted:
+        return Scripted(answer)
+
+    place = Place(store, Loop([Scripted(lambda _: Reply("Take leeks."))], []), namer=namer)
+
+    async def work() -> None:
+        await place.say("soup?")
+        await place.chat._kit.namer._naming  # type: ignore[misc, union-attr]
+
+    run(place, work)
+    session = store.read(OWNER, lambda tx: tx.sessions.find(str(place.chat.session_id)))
+    assert session is not None
+    assert (session.title, session.title_source) == ("Mine", "user")
+
+
+@pytest.mark.parametrize("model", [Scripted(down), Scripted(empty), None])
+def test_without_a_model_the_first_words_are_the_title_and_a_clash_takes_a_number(
+    store: SqlStore, model: Scripted | None
+) -> None:
+    async def namer() -> Scripted | None:
+        return model
+
+    place = Place(store, Loop([Scripted(lambda _: Reply("Take leeks."))], []), namer=namer)
+
+    async def work() -> None:
+        for _ in range(2):
+            await place.say("soup with leeks")
+            await place.chat._kit.namer._naming  # type: ignore[misc, union-attr]
+            await place.chat.command(Command("new"))
+
+    run(place, work)
+    found = store.read(OWNER, lambda tx: [tx.sessions.find(name) for name in ("run-0", "run-1", "run-2", "run-3")])
+    titles = [session.title for session in found if session]
+    assert titles == ["soup with leeks", "soup with leeks #2"]
+
+
+def test_a_title_never_keeps_anybody_waiting(store: SqlStore) -> None:
+    async def namer() -> Any:
+        return Hanging()
+
+    place = Place(store, Loop([Scripted(lambda _: Reply("Take leeks."))], []), namer=namer)
+
+    async def work() -> None:
+        await asyncio.wait_for(place.say("soup with leeks"), 2)
+        await asyncio.wait_for(place.say("and cream"), 2)
+
+    run(place, work)
+    session = store.read(OWNER, lambda tx: tx.sessions.find(str(place.chat.session_id)))
+    assert session is not None
+    assert session.title == "soup with leeks", "whoever leaves before it is there has the first words"
