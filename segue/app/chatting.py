@@ -24,9 +24,11 @@ from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.sizes import UNKNOWN_WINDOW
 from segue.ports.model import Model
 from segue.ports.tool import Tool
+from segue.sessions.backgrounding import mark_lost
 from segue.storage.store import SqlStore
+from segue.tools.background import Background
 from segue.tools.session_search import SessionSearch
-from segue.tools.toolbox import notes_of, tools_for
+from segue.tools.toolbox import Machine, notes_of, tools_for
 from segue.upkeep.living import is_gone, this_run
 
 PROGRAM = "segue chat"
@@ -41,12 +43,12 @@ class OpenChat:
         scope, zone = OWNER_AT_CONSOLE, config.zone_here()
         self._store = store
         self._door = Door(store, scope)
-        self._holder = Holder(self._door, this_run(PROGRAM), is_gone)
+        run = this_run(PROGRAM)
+        self._holder = Holder(self._door, run, is_gone)
+        self._background = Background(store, scope, run.id, settings.home / "logs" / "processes")
         notes = notes_of(scope, settings.home / "memory")
         tools = tools_for(
-            is_owner=True,
-            cwd=cwd,
-            environment=config.environment_of_tools(),
+            machine=Machine(cwd, config.environment_of_tools(), settings.home, self._background),
             notes=notes,
             search=SessionSearch(store, scope, lambda: zone, now=time.time, clock=time.monotonic),
         )
@@ -88,8 +90,10 @@ class OpenChat:
 
     async def begin(self) -> None:
         await self._holder.begin()
+        await self._door.write(mark_lost, is_gone, time.time())
 
     async def close(self) -> None:
+        await self._background.close()
         await self.chat.close()
         await self.crew.close()
         self._door.close()

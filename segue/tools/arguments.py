@@ -49,6 +49,8 @@ def _fits(schema: Mapping[str, Any], value: Any) -> bool:
             return is_whole and _is_within(schema, value)
         case "number":
             return isinstance(value, int | float) and _is_within(schema, value)
+        case "boolean":
+            return isinstance(value, bool)
     raise AssertionError(f"A schema says {schema['type']}.")
 
 
@@ -61,6 +63,8 @@ def _allowed(schema: Mapping[str, Any]) -> str:
         return f"one of {', '.join(schema['enum'])}"
     if schema["type"] == "string":
         return f"text of {schema.get('minLength', 0)} to {schema['maxLength']:,} characters"
+    if schema["type"] == "boolean":
+        return "true or false"
     kind = "a whole number" if schema["type"] == "integer" else "a number"
     return f"{kind} from {schema['minimum']:,} to {schema['maximum']:,}"
 

@@ -3,23 +3,46 @@
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from segue.core.scope import OWNER, Scope
 from segue.ports.tool import Tool
+from segue.tools.background import Background
 from segue.tools.memory import Memory
+from segue.tools.process import ProcessTool
 from segue.tools.read_file import ReadFile
 from segue.tools.session_search import SessionSearch
 from segue.tools.terminal import Terminal
+from segue.tools.web_fetch import WebFetch
+from segue.tools.write_file import WriteFile
 
 _PEOPLE = "people"
 
 
-def tools_for(
-    *, is_owner: bool, cwd: Path, environment: Mapping[str, str], notes: Path, search: SessionSearch
-) -> list[Tool]:
-    """An owner gets every tool; anybody else what reaches only what is theirs."""
-    own: list[Tool] = [search, Memory(notes)]
-    return [ReadFile(cwd), Terminal(cwd, environment), *own] if is_owner else own
+class Machine(NamedTuple):
+    """What an owner's tools work on."""
+
+    cwd: Path
+    environment: Mapping[str, str]
+    home: Path
+    """Of this program, where no tool writes."""
+    background: Background
+
+
+def tools_for(*, machine: Machine | None, notes: Path, search: SessionSearch) -> list[Tool]:
+    """An owner gets the machine with every tool; anybody else what reaches only what is theirs or everybody's."""
+    own: list[Tool] = [search, Memory(notes), WebFetch()]
+    return own if machine is None else [*_at(machine), *own]
+
+
+def _at(machine: Machine) -> list[Tool]:
+    cwd, background = machine.cwd, machine.background
+    return [
+        ReadFile(cwd),
+        WriteFile(cwd, machine.home),
+        Terminal(cwd, machine.environment, background),
+        ProcessTool(background),
+    ]
 
 
 def notes_of(scope: Scope, memory: Path) -> Path:

@@ -7,32 +7,38 @@ from pathlib import Path
 from segue.core.scope import OWNER_AT_CONSOLE, Audience, Principal, Scope
 from segue.ports.tool import Tool
 from segue.storage.store import SqlStore
+from segue.tools.background import Background
 from segue.tools.session_search import SessionSearch
-from segue.tools.toolbox import notes_of, tools_for
+from segue.tools.toolbox import Machine, notes_of, tools_for
 
 
 def tools(store: SqlStore, scope: Scope, memory: Path, *, is_owner: bool) -> list[Tool]:
     search = SessionSearch(store, scope, lambda: UTC)
     notes = notes_of(scope, memory)
-    return tools_for(is_owner=is_owner, cwd=Path("/"), environment={}, notes=notes, search=search)
+    background = Background(store, scope, "run", memory / "processes")
+    machine = Machine(Path("/"), {}, memory, background) if is_owner else None
+    return tools_for(machine=machine, notes=notes, search=search)
 
 
 def test_owners_get_everything_and_others_what_is_theirs(store: SqlStore, tmp_path: Path) -> None:
     names = [tool.spec.name for tool in tools(store, OWNER_AT_CONSOLE, tmp_path, is_owner=True)]
-    assert names == ["read_file", "terminal", "session_search", "memory"]
+    assert names == ["read_file", "write_file", "terminal", "process", "session_search", "memory", "web_fetch"]
     others = tools(store, Scope(Principal("telegram:1")), tmp_path, is_owner=False)
-    assert [tool.spec.name for tool in others] == ["session_search", "memory"]
+    assert [tool.spec.name for tool in others] == ["session_search", "memory", "web_fetch"]
 
 
 def test_what_may_run_twice_says_so(store: SqlStore, tmp_path: Path) -> None:
     found = tools(store, OWNER_AT_CONSOLE, tmp_path, is_owner=True)
     assert {tool.spec.name: tool.is_idempotent({}) for tool in found} == {
         "read_file": True,
+        "write_file": True,
         "terminal": False,
+        "process": True,
         "session_search": True,
         "memory": True,
+        "web_fetch": True,
     }
-    memory = found[-1]
+    memory = found[-2]
     assert not memory.is_idempotent({"action": "append", "name": "a", "text": "b"})
 
 
@@ -48,7 +54,7 @@ def test_the_notes_of_each_person_and_each_room_are_apart(tmp_path: Path) -> Non
 
 def test_nobody_reads_the_notes_of_somebody_else(store: SqlStore, tmp_path: Path) -> None:
     def told(scope: Scope, **said: str) -> str:
-        *_, memory = tools(store, scope, tmp_path, is_owner=scope == OWNER_AT_CONSOLE)
+        *_, memory, _ = tools(store, scope, tmp_path, is_owner=scope == OWNER_AT_CONSOLE)
         return asyncio.run(memory.run(said, "s"))
 
     alice = Scope(Principal("telegram:1"))

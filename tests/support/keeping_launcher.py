@@ -1,0 +1,61 @@
+"""A program that runs a command with the terminal, for a test to kill:
+
+    python keeping_launcher.py '{"folder": …, "command": …, "home": …, "session": …, "way": …}'
+
+home: what runs in the background is a row there. way: `fork` leaves a child behind that holds every descriptor open;
+`unwatched` tells the keeper nothing, which is the control.
+"""
+
+import asyncio
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from segue.core.scope import OWNER_AT_CONSOLE
+from segue.sessions.leasing import begin_run
+from segue.storage.sqlite import SqliteEngine
+from segue.storage.store import SqlStore
+from segue.tools.background import Background
+from segue.tools.keepers import Keeper
+from segue.tools.terminal import Terminal
+from segue.upkeep.living import this_run
+
+
+async def main(wanted: dict[str, Any]) -> None:
+    if wanted.get("way") == "unwatched":
+        setattr(Keeper, "watch", lambda *_: None)  # noqa: B010 - as a test does it
+    said, folder = {"command": wanted["command"]}, Path(wanted["folder"])
+    if "home" not in wanted:
+        if wanted.get("way") == "fork":
+            await Terminal(folder, os.environ).run({"command": "true"}, "s")
+            _leave_a_child(folder)
+        await Terminal(folder, os.environ).run(said, "s")
+        return
+    home = Path(wanted["home"])
+    with SqlStore(SqliteEngine(home / "state.db")) as store:
+        run = this_run("a test")
+        store.write(OWNER_AT_CONSOLE, begin_run, run)
+        background = Background(store, OWNER_AT_CONSOLE, run.id, home / "logs" / "processes")
+        told = await Terminal(folder, os.environ, background).run({**said, "background": True}, wanted["session"])
+        print(told.split()[1], flush=True)
+        if wanted.get("way") == "fork":
+            _leave_a_child(folder)
+        if wanted.get("way") == "close":
+            await asyncio.sleep(0.5)
+            await background.close()
+            return
+        await asyncio.sleep(1_000)
+
+
+def _leave_a_child(folder: Path) -> None:
+    if os.fork() == 0:
+        (folder / "holder").write_text(str(os.getpid()))
+        time.sleep(60)
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(json.loads(sys.argv[1])))
