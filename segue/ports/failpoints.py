@@ -26,6 +26,12 @@ class Point(StrEnum):
     AFTER_COMPRESSION = "after_compression"
 
 
+COMPRESSING = frozenset(
+    {Point.AFTER_FLUSH_BEGINS, Point.BEFORE_SUMMARY, Point.BEFORE_COMPRESSION, Point.AFTER_COMPRESSION}
+)
+"""Those of a turn whose conversation has become too long."""
+
+
 def _nothing(point: Point) -> None: ...
 
 

@@ -19,7 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from segue.core.events import Reply, Text, ToolCall
+from segue.core.silence import FLUSH_REQUEST
+from segue.core.summaries import INSTRUCTIONS
 from segue.core.turns import Fate
+from segue.core.usage import Usage
 from segue.ports import failpoints
 from segue.ports.failpoints import Point
 from segue.ports.model import Request
@@ -35,10 +38,14 @@ class Scripted:
 
     name, provider = "scripted", "test"
 
-    def __init__(self, *_: object) -> None: ...
+    def __init__(self, *_: object, **__: object) -> None: ...
 
     async def stream(self, request: Request) -> AsyncGenerator[Text | Reply]:
-        if request.conversation[-1]["role"] == "tool":
+        if request.system == INSTRUCTIONS:
+            yield Reply("They talked about leeks and lockers.", usage=Usage(7, api_call_count=1))
+        elif request.conversation[-1]["content"] == FLUSH_REQUEST:
+            yield Reply("NO_REPLY", usage=Usage(5, api_call_count=1))
+        elif request.conversation[-1]["role"] == "tool":
             yield Text("All ")
             yield Text("done.")
             yield Reply("All done.", provider=self.provider)

@@ -14,7 +14,7 @@ from postgres_server import Emptied
 
 from segue import SessionDB
 from segue.core.turns import OUTCOME_UNKNOWN
-from segue.ports.failpoints import Point
+from segue.ports.failpoints import COMPRESSING, Point
 
 pytestmark = pytest.mark.torture
 
@@ -24,7 +24,8 @@ TWICE = {
     *(Point.BEFORE_MODEL_BEGINS, Point.AFTER_MODEL_BEGINS, Point.BEFORE_REPLY_IS_STORED, Point.AFTER_REPLY_IS_STORED),
     *(Point.BEFORE_TOOL_BEGINS, Point.AFTER_TOOL_BEGINS, Point.BEFORE_RESULT_IS_STORED, Point.AFTER_RESULT_IS_STORED),
 }
-KILLS = [(point, nth) for point in Point for nth in ((1, 2) if point in TWICE else (1,))]
+POINTS = [point for point in Point if point not in COMPRESSING]
+KILLS = [(point, nth) for point in POINTS for nth in ((1, 2) if point in TWICE else (1,))]
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -65,7 +66,7 @@ def test_every_point_is_on_the_way(place: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["At", "once.", "All", "done."]
     passed = Counter((tmp_path / "trace").read_text().split())
-    assert sorted(passed) == sorted(Point)
+    assert sorted(passed) == sorted(POINTS)
     assert {point for point, times in passed.items() if times == 2} == TWICE
     assert ran(place) == 1
 
@@ -118,3 +119,63 @@ def test_what_is_cut_off_again_and_again_is_given_up(place: Path) -> None:
     assert last.returncode == 0
     assert "given up" in last.stdout + last.stderr
     assert "remember" not in chat(place, {}, "--continue").stdout, "and nothing is left to be carried on"
+
+
+# Compressing
+
+
+def grow(place: Path) -> list[str]:
+    """A conversation that fills its model's window; what was said in it."""
+    said = [f"Locker {number} has leeks in it. " * 10 for number in range(40)]
+    messages = [
+        one
+        for words in said
+        for one in ({"role": "user", "content": words}, {"role": "assistant", "content": "Noted."})
+    ]
+    with SessionDB(database_of(place.parent / "home")) as db:
+        db.import_sessions(
+            [{"id": "long", "source": "cli", "title": "Lockers", "context_window": 4_000, "messages": messages}]
+        )
+    return said
+
+
+def compressed(place: Path, said: list[str]) -> None:
+    """It is compressed once and wholly, everything is there once, and the turn has come to its end."""
+    home = place.parent / "home"
+    with Beside(home) as beside:
+        parts = beside.ask("SELECT id, title, parent_session_id, end_reason FROM sessions ORDER BY started_at, title")
+        assert [(row[1], row[3]) for row in parts] == [("Lockers", "compression"), ("Lockers #2", "user_exit")]
+        assert parts[1][2] == "long"
+        assert beside.ask("SELECT state FROM turns WHERE kind = 'answer'") == [("done",)]
+        assert beside.ask("SELECT count(*) FROM turns WHERE kind = 'flush'") == [(1,)]
+        assert beside.ask("SELECT count(*) FROM messages WHERE content = 'NO_REPLY'") == [(0,)]
+    with SessionDB(database_of(home)) as db:
+        every = [message for row in parts for message in db.get_messages(row[0])]
+        view = db.get_messages_as_conversation(parts[1][0])
+    assert [one["content"] for one in every if one["role"] == "user" and one["seq"]] == [*said, ASKED]
+    assert "They talked about leeks" in view[0]["content"]
+    assert view[-1]["content"] == "All done."
+
+
+def test_a_compression_passes_every_point_of_it(place: Path, tmp_path: Path) -> None:
+    said = grow(place)
+    done = chat(place, {"trace": str(tmp_path / "trace")}, "-c", "-q", ASKED)
+    assert done.returncode == 0, done.stderr
+    passed = Counter((tmp_path / "trace").read_text().split())
+    assert {point: passed[point] for point in COMPRESSING} == dict.fromkeys(COMPRESSING, 1)
+    compressed(place, said)
+    assert ran(place) == 1
+
+
+@pytest.mark.parametrize("point", sorted(COMPRESSING))
+def test_a_compression_that_is_killed_is_done_or_not_done(place: Path, point: Point) -> None:
+    said = grow(place)
+    assert chat(place, {"kill": [point, 1]}, "-c", "-q", ASKED).returncode == -9
+    with Beside(place.parent / "home") as beside:
+        parts = beside.ask("SELECT id, ended_at IS NULL FROM sessions ORDER BY started_at, title")
+        assert len(parts) == (2 if point is Point.AFTER_COMPRESSION else 1)
+        assert [bool(row[1]) for row in parts] == [len(parts) == 1, True][: len(parts)]
+    carried_on = chat(place, {}, "--continue")
+    assert carried_on.returncode == 0, carried_on.stderr
+    compressed(place, said)
+    assert ran(place) == 1
