@@ -9,11 +9,13 @@ from segue.agent.compression import Compression, Wish
 from segue.agent.door import Door
 from segue.agent.holding import Holder
 from segue.agent.naming import Namer
+from segue.agent.recollecting import PROVIDER
+from segue.agent.telling import offered
 from segue.agent.turn import Agrees, Emit, TurnRunner
 from segue.core.commands import Command
 from segue.core.compaction import KEPT_TURNS, Need
 from segue.core.errors import InvalidSession, SegueError
-from segue.core.events import CarryOn, Compressed, Event, Note, Steered
+from segue.core.events import CarryOn, Compressed, Event, Note, Reply, Steered
 from segue.core.leases import Lease
 from segue.core.messages import draft
 from segue.core.preferences import Preferences, encode
@@ -68,6 +70,8 @@ class _Watch:
         self.carried_on: str | None = None
         self.later: Note | None = None
         """What is told as soon as the turn has begun."""
+        self.offered: tuple[str, ...] = ()
+        """The numbers of a list that the answer has."""
 
     def __call__(self, event: Event) -> None:
         note, self.later = self.later, None
@@ -78,6 +82,8 @@ class _Watch:
                 self.carried_on = session_id
             case Compressed(session_id):
                 self._moved(session_id)
+            case Reply(provider=provider, text=text) if provider == PROVIDER:
+                self.offered = offered([text]).ids or self.offered
         self._emit(event)
 
 
@@ -112,6 +118,7 @@ class Chat:
             for line in waiting:
                 watch(Steered(line.content))
             is_well = await runner.answer(self._claim, None, watch, self.preferences)
+        self._offered = watch.offered or self._offered
         if is_well and self._kit.namer is not None:
             await self._kit.namer.consider(str(self.session_id))
         if watch.carried_on:

@@ -157,10 +157,15 @@ class _Answering:
             elsewhere = "Nothing was said of that in those days; this is from other days.\n\n"
             found = self._remember(text)
         if not found.conversations:
-            return "\n\n".join([f"I find nothing about that. {self._advice()}", *found.notes])
+            return "\n\n".join([self._nothing(text), *found.notes])
         first, rows = _best_first(text, found.conversations)
         told = telling.numbered(rows, self._now, self._zone)
         return elsewhere + "\n\n".join(filter(None, [first, told, *found.notes, telling.NEXT]))
+
+    def _nothing(self, text: str) -> str:
+        if here := recollecting.said_here(self._tx, text, self._current):
+            return f"I find nothing about that in other conversations. In this one:\n\n{telling.quotation(here)}"
+        return f"I find nothing about that. {self._advice()}"
 
     def _remember(self, text: str, days: Days | None = None) -> Memory:
         return recollecting.remember(self._tx, text, self._moment, self._current, days)
@@ -200,6 +205,8 @@ class _Answering:
             return ids[number - 1]
         if ids:
             return Answer(f"The last list has no {number}; it ends with {len(ids)}.")
+        if not self._recent():
+            return Answer(f"There is no list yet that {number} could be of, and no other conversation.")
         return Answer(f"There is no list yet that {number} could be of. These are the last ones:\n\n{self._list()}")
 
     def _that(self, act: Act) -> str | Answer:

@@ -30,7 +30,7 @@ HELP = (
     "- `resume 2` or `resume the one about taxes`, to go on there"
 )
 GREETING = "Hello. Ask me what was said before, or say `list` to see your last conversations and `help` for more."
-NEXT = "Say `resume 1` to go on there, `show 1` to read it, or `summarise 1` for a summary."
+NEXT = "Say `resume 1` or `/resume 1` to go on there, `show 1` to read it, or `summarise 1` for a summary."
 NEXT_OF_ONE = "Say `resume it` to go on there."
 _TITLE = 80
 _VERBS: dict[Act, str] = {Show: "show", Summarise: "summarise", Resume: "resume"}

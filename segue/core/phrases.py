@@ -98,6 +98,23 @@ CONVERSATION = _whole(
     rf"\b{_NOUN}\b", r"gespräch|unterhaltung|conversaci[oó]n|charla|разговор|бесед|чат", _NOUN_UNSPACED
 )
 THE_CONVERSATION_ABOUT = _whole(rf"(?:的|の|에 관한|에 대한)?{_NOUN_UNSPACED}[を을를은는]?|关于|關於")
+SENTENCE = re.compile(r"[^.!?。！？\n]+(?:[.!?。！？]+(?=\s|$)|[。！？]+|\n+|$|[.!?]+)")
+MARKED_QUESTION = re.compile(r"[?？؟][\"'”’)\s]*$")
+_AUXILIARY = r"(?:did|do|does|is|are|was|were|have|has|had|can|could|shall|should|would|will)(?:n'?t)?"
+_PERSON = r"(?:i|we|you|he|she|it|they|there|the|my|our|your|that|this)"
+QUESTION = re.compile(
+    _either(
+        rf"(?:what|which|whose)(?: [\w-]+){{0,2}} {_AUXILIARY}",
+        rf"(?:who|when|where|why|how) {_AUXILIARY}|what's|who's|where's|when's|how's",
+        rf"how (?:many|much|often|long|old|far|big|tall|late|soon)(?: [\w-]+){{0,2}} {_AUXILIARY}",
+        rf"{_AUXILIARY} {_PERSON}",
+        r"(?:find|search|look|ask|tell me|remind me|do you (?:know|remember))",
+        r"(?:suche?|finde|cherche|trouve|busca|encuentra|найди|поищи)",
+    )
+    + r"\b",
+    re.IGNORECASE,
+)
+"""What asks without a mark behind it; other languages than English are recognised by the mark."""
 LIST = _whole(
     r"list(?: all| everything| them)*",
     r"(?:list|show|display|see|give|what|which)?(?: me)?"

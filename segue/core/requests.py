@@ -116,6 +116,14 @@ def understand(text: str, listed: int = 0, act: Act = Show) -> Request:
     return _listing(bare) or _command(bare) or _unspaced_command(bare) or _search(said)
 
 
+def is_asked(text: str) -> bool:
+    """Whether a text only asks for something; who tells something as well has said what can be found later."""
+    if not isinstance(understand(text), Find):
+        return True
+    pieces = (piece.strip() for piece in phrases.SENTENCE.findall(text[:_LONGEST_QUESTION]))
+    return all(phrases.MARKED_QUESTION.search(piece) or phrases.QUESTION.match(piece) for piece in pieces if piece)
+
+
 def _is_answer(bare: str, number: int, listed: int) -> bool:
     """Whether a number alone is meant for the last list; otherwise it is what somebody looks for."""
     return 1 <= number <= listed or not (bare.isdigit() or bare.lower() in phrases.ORDINALS)

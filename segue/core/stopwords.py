@@ -98,14 +98,22 @@ _SIGNS = re.compile(r"[^\w\s*'’-]")
 def telling_words(text: str) -> list[str]:
     """The words of a text that say what it is about, as they were typed; all of them when none does."""
     typed = [str(one) for one in _TYPED.findall(text)]
-    empty = _empty_words(typed)
-    left = [word for one in typed for word in _told_by(one, empty)]
-    return left or typed
+    return _left_of(typed) or typed
+
+
+def says_nothing(text: str) -> bool:
+    """Whether a text has words, and none of them says what it is about."""
+    return bool(tokens_of(fold(text))) and not _left_of([str(one) for one in _TYPED.findall(text)])
 
 
 def is_telling(word: str) -> bool:
     """Whether a token says something, whatever the language."""
     return not any(word in words for words in STOPS.values()) and (len(word) > 1 or is_dense(word) or word.isdigit())
+
+
+def _left_of(typed: list[str]) -> list[str]:
+    empty = _empty_words(typed)
+    return [word for one in typed for word in _told_by(one, empty)]
 
 
 def _told_by(typed: str, empty: frozenset[str]) -> Iterator[str]:

@@ -466,3 +466,56 @@ def test_whoever_is_cancelled_waits_for_what_is_being_read(store: SqlStore) -> N
 
     asyncio.run(cancel())
     assert finished == [True]
+
+
+# What it was told itself
+
+
+def told(store: SqlStore, session_id: str, *texts: str) -> None:
+    chat = Chat(store, session_id)
+    for text in texts:
+        chat.ask(text)
+
+
+@pytest.mark.parametrize(
+    "question", ["what is the code of my locker?", "locker code", "what did I say about the locker", "4711"]
+)
+def test_what_somebody_told_it_is_found_again(store: SqlStore, question: str) -> None:
+    told(store, "s-locker", "hello", "The code of my locker is 4711.", "list")
+    told(store, "s-asked", "what is the code of my locker?")
+    told(store, "s-cat", "My cat is called Miso. What should she eat?")
+    reply = Chat(store).ask(question)
+    assert offered([reply]).ids == ("s-locker",)
+    assert "> The code of my locker is 4711." in reply
+
+
+def test_a_conversation_is_found_by_its_title_whatever_was_said_in_it(store: SqlStore) -> None:
+    store.write(OWNER, add, "s-boat", ["Nothing of note", "Indeed."], title="Repairs of the boat")
+    assert offered([Chat(store).ask("what about the boat?")]).ids == ("s-boat",)
+
+
+def test_the_last_conversation_can_be_one_with_it(store: SqlStore) -> None:
+    told(store, "s-locker", "The code of my locker is 4711.")
+    told(store, "s-asked", "list", "what is the code?")
+    assert carried_on(Chat(store).say("resume my last conversation")) == ["s-locker"]
+
+
+def test_words_that_say_nothing_find_nothing(store: SqlStore) -> None:
+    store.write(OWNER, garden_and_taxes)
+    chat = Chat(store)
+    assert "I find nothing about that." in chat.ask("and what is it that you did?")
+    assert "I find nothing about that." in chat.ask("where is my zeppelin?")
+
+
+def test_what_was_said_in_the_present_conversation_is_not_called_unknown(store: SqlStore) -> None:
+    chat = Chat(store)
+    chat.ask("The code of my locker is 4711.")
+    reply = chat.ask("what is the code of my locker?")
+    assert reply == (
+        "I find nothing about that in other conversations. In this one:\n\n> The code of my locker is 4711."
+    )
+
+
+def test_a_number_without_any_conversation_is_not_met_with_an_empty_list(store: SqlStore) -> None:
+    reply = Chat(store).ask("resume 2")
+    assert reply.endswith("There is no list yet that 2 could be of, and no other conversation.")

@@ -1,23 +1,29 @@
 """A person at a chat: what they say meanwhile, what they take back, and what becomes of it in trouble."""
 
 import asyncio
+import time
+from datetime import UTC
 from typing import Any
 
 import pytest
 from places import Place, Probe, Scripted, fine, run, wants
 
 from segue.agent.loop import Loop
+from segue.agent.offline import OfflineAgent
+from segue.agent.telling import offered
 from segue.core.commands import Command
 from segue.core.errors import InUse, LeaseLost, ModelUnavailable, StoreFull, UnknownModel
 from segue.core.events import Done, Note, Reply, Steered, ToolCall
 from segue.core.leases import session_lease
 from segue.core.messages import draft
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.core.sessions import Session
 from segue.core.turns import Heard, StepState, Turn, TurnState
 from segue.ports.model import Request
 from segue.sessions import turning
 from segue.sessions.commanding.acts import Again
-from segue.sessions.starting import end_session
+from segue.sessions.recording import append_message
+from segue.sessions.starting import create_session, end_session
 from segue.sessions.titling import set_title
 from segue.storage.store import SqlStore
 
@@ -361,3 +367,18 @@ def test_a_session_that_was_ended_elsewhere_can_still_be_talked_in(store: SqlSto
 
     run(place, work)
     assert len(place.rows()) == 4
+
+
+def test_a_list_that_was_answered_with_has_the_numbers_that_resume_takes(store: SqlStore) -> None:
+    for session_id in ("first", "second"):
+        store.write(OWNER, create_session, Session(session_id, "cli", started_at=1.0))
+        store.write(OWNER, append_message, session_id, draft("user", f"The {session_id} garden.", 2.0))
+    place = Place(store, OfflineAgent(store, OWNER, time.time, lambda: UTC))
+
+    async def work() -> None:
+        await place.say("list")
+        listed = offered([said for role, said in place.rows() if role == "assistant"]).ids
+        await place.chat.command(Command("resume", "2"))
+        assert place.chat.session_id == listed[1]
+
+    run(place, work)

@@ -18,6 +18,7 @@ from segue.core.requests import (
     Show,
     Summarise,
     That,
+    is_asked,
     understand,
 )
 from segue.core.stopwords import is_telling, telling_words
@@ -148,3 +149,22 @@ def test_a_question_is_looked_for_by_the_words_that_say_something(text: str, wor
 
 def test_words_that_every_text_has_tell_nothing_of_it() -> None:
     assert [word for word in ("the", "und", "garden", "x", "7", "茶") if is_telling(word)] == ["garden", "7", "茶"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_question"),
+    [
+        ("what did we decide about the cache", True),
+        ("which colour was it", True),
+        ("Wie heißt meine Katze?", True),
+        ("list", True),
+        ("resume 2", True),
+        ("find the green tea", True),
+        ("The locker code is 4711", False),
+        ("When the tide is low, the gate opens.", False),
+        ("My cat is called Miso. What should she eat?", False),
+        ("Is it late? Where is my hat?", True),
+    ],
+)
+def test_what_only_asks_is_told_from_what_tells_something(text: str, is_question: bool) -> None:
+    assert is_asked(text) is is_question
