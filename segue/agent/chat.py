@@ -26,8 +26,8 @@ from segue.ports.agent import Agent
 from segue.ports.store import Filter, Transaction
 from segue.sessions import titling
 from segue.sessions.commanding import CHANGES, READS, act
-from segue.sessions.commanding.acts import Answer, Begin, Offer, Prefer, Situation, Switch, Title
-from segue.sessions.finding import get_session
+from segue.sessions.commanding.acts import Answer, Begin, Offer, Prefer, Redone, Situation, Switch, Title, Undone
+from segue.sessions.finding import find_tip, get_id, get_session
 from segue.sessions.listing import list_sessions
 from segue.sessions.reading import view_of
 from segue.sessions.starting import create_session, end_session
@@ -93,6 +93,7 @@ class Chat:
     def __init__(self, kit: Kit) -> None:
         self._kit = kit
         self._offered: tuple[str, ...] = ()
+        self._undone: list[tuple[int, ...]] = []
         self._title: str | None = None
         self._reset_from: str | None = None
         self._runner: TurnRunner | None = None
@@ -105,6 +106,7 @@ class Chat:
         """Say something; a first word begins a session. With `undo_from` it is said in place of what stands there."""
         now = time.time()
         runner = await self._ready()
+        self._undone.clear()
         message, watch = draft("user", content, now), self._watched(emit)
         opening = self._opening(now, watch)
         is_well = await runner.answer(
@@ -204,9 +206,22 @@ class Chat:
 
     async def resume_latest(self) -> Answer | None:
         """Go on with the session of this place that was active last; None when there is none."""
-        wanted = Filter(sources=(self._kit.source,), kinds=(Kind.INTERACTIVE,), min_messages=1)
+        wanted = Filter(sources=(self._kit.source,), kinds=(Kind.INTERACTIVE,))
         found = await self._kit.door.read(list_sessions, wanted, 1)
         return await self.resume(found[0].id) if found else None
+
+    async def branch(self, wanted: str) -> Answer:
+        """Go on in a branch of the session that an id or a title means, whoever has that one open."""
+
+        def tip(tx: Transaction) -> str:
+            return find_tip(tx, get_id(tx, wanted))
+
+        self.session_id = await self._kit.door.read(tip)
+        try:
+            return await self.command(Command("branch"))
+        except SegueError:
+            self.session_id = None
+            raise
 
     async def session(self) -> Session | None:
         """What is known of the session that is going on."""
@@ -284,7 +299,13 @@ class Chat:
         give_up_turn(tx, lease, broken, time.time(), "It was cut off, and not carried on in time.")
 
     async def _follow(self, answer: Answer) -> None:
+        if isinstance(answer.act, Switch | Begin):
+            self._undone.clear()
         match answer.act:
+            case Undone(seqs):
+                self._undone.append(seqs)
+            case Redone():
+                self._undone.pop()
             case Switch(session_id, _, preferences):
                 self.session_id, self.preferences = session_id, preferences
                 self._title = self._reset_from = None
@@ -318,6 +339,7 @@ class Chat:
             time_left=lambda: deadline - time.monotonic(),
             claim=claim,
             is_ours=self._kit.holder.has,
+            undone=self._undone[-1] if self._undone else (),
             is_answering=self._runner is not None and self._runner.is_running,
         )
 

@@ -39,6 +39,12 @@ class Endpoint(NamedTuple):
         return urlsplit(self.base_url).hostname in _LOOPBACK
 
     @property
+    def called(self) -> str:
+        """What people are told of it: its name, and where it is when that does not go without saying."""
+        own = any(known.provider == self.provider and known.base_url == self.base_url for known in PROVIDERS)
+        return self.provider if own else f"{self.provider} at {self.address}"
+
+    @property
     def address(self) -> str:
         """The host and the port, without anything that somebody may have put beside them."""
         parts = urlsplit(self.base_url)
@@ -97,10 +103,10 @@ PROVIDERS = (
 )
 """Whose keys are looked for, in the order in which they are preferred; each with the model it answers with first."""
 LOCAL = (("ollama", "http://127.0.0.1:11434/v1"), ("lmstudio", "http://127.0.0.1:1234/v1"))
-NO_MODEL = (
-    "There is no model to ask: set ANTHROPIC_API_KEY, OPENAI_API_KEY or another provider's key, or start Ollama or LM"
-    " Studio on this machine."
+_GET_ONE = (
+    "set ANTHROPIC_API_KEY, OPENAI_API_KEY or another provider's key, or start Ollama or LM Studio on this machine."
 )
+NO_MODEL = f"There is no model to ask: {_GET_ONE}"
 
 
 def endpoints_from(environ: Mapping[str, str], extra: Sequence[Endpoint] = ()) -> list[Endpoint]:
@@ -121,7 +127,10 @@ def choose(wanted: str | None, aliases: Mapping[str, str], endpoints: Sequence[E
     wanted = (wanted or "").strip()
     wanted = aliases.get(wanted, wanted).strip()
     if not endpoints:
-        return NotChosen(_missing_key(wanted) or NO_MODEL)
+        return NotChosen(
+            _missing_key(wanted)
+            or (f"Nobody can be asked for the model {wanted!r}: {_GET_ONE}" if wanted else NO_MODEL)
+        )
     if not wanted:
         return _default(endpoints)
     return _named(wanted, endpoints) or _fuzzy(wanted, endpoints)
@@ -186,15 +195,20 @@ def _maker(wanted: str, endpoints: Sequence[Endpoint]) -> Endpoint | None:
     return next((one for one in endpoints if one.provider == maker), None)
 
 
+def provider_in(name: str) -> str:
+    """The provider that a name of a model begins with, if it begins with one."""
+    return name.strip().partition("/")[0].lower()
+
+
 def _missing_key(wanted: str) -> str | None:
     """What to do when a provider is named that there is no key for."""
-    provider = wanted.partition("/")[0].lower()
+    provider = provider_in(wanted)
     for known in PROVIDERS:
         if known.provider == provider:
-            return f"There is no key for {provider}: set {known.key_name}."
+            return f"There is no key for {provider}, so {wanted!r} cannot be asked: set {known.key_name}."
     for name, base_url in LOCAL:
         if name == provider:
-            return f"There is no {name} at {base_url}: start it, or choose another model."
+            return f"There is no {name} at {base_url} to ask for {wanted!r}: start it, or choose another model."
     return None
 
 

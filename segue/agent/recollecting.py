@@ -96,9 +96,7 @@ def remember(tx: Transaction, text: str, moment: Moment, current: str, days: Day
 def recent(tx: Transaction, current: str, moment: Moment, days: Days | None, limit: int) -> list[Listed]:
     """The conversations that people had last, but for the present one."""
     span = _within(days, moment)
-    wanted = Filter(
-        kinds=(Kind.INTERACTIVE,), active_since=span.since, inactive_since=span.until, archived=None, min_messages=1
-    )
+    wanted = Filter(kinds=(Kind.INTERACTIVE,), active_since=span.since, inactive_since=span.until, archived=None)
     here = _here(tx, current)
     return [one for one in list_sessions(tx, wanted, limit + len(here)) if one.id not in here][:limit]
 

@@ -3,23 +3,28 @@
 import asyncio
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 
 from segue.agent.callables import CallableAgent
-from segue.agent.choosing import Endpoint, ModelName, NotChosen, choose, endpoints_from, local_endpoints
+from segue.agent.choosing import LOCAL, ModelName, NotChosen, choose, endpoints_from, local_endpoints, provider_in
 from segue.agent.loop import Loop
 from segue.agent.offline import OfflineAgent
 from segue.agent.providers.model import ProviderModel, warm_up
 from segue.agent.trying import Trying
+from segue.app.checking import configured, named_models
+from segue.app.entry import load_entry
 from segue.config import Settings
-from segue.core.errors import Invalid, UnknownModel
+from segue.core.errors import UnknownModel
 from segue.core.preferences import Preferences
 from segue.core.prices import terms_of
 from segue.ports.agent import Agent
 from segue.ports.model import Model
 from segue.ports.tool import Tool
+from segue.upkeep.crashes import record_agent_error
 
 OFFLINE = "offline"
+
+
+def _nobody_waits() -> None: ...
 
 
 class Crew:
@@ -37,24 +42,37 @@ class Crew:
         self._tools = tools
         self._offline = offline
         self._tell = tell
-        self._endpoints = endpoints_from(environ, _configured(settings))
+        self._endpoints = endpoints_from(environ, configured(settings))
         self._models: dict[tuple[str, str], ProviderModel] = {}
+        self._has_looked_here = False
+        self._is_fallback_told = False
+        self._is_known = threading.Event()
+        self._now_known = _nobody_waits
         self._looking = threading.Thread(target=self._look, daemon=True)
         self._looking.start()
 
     async def agent_for(self, chosen: Preferences) -> Agent:
         """The agent that answers now."""
         if self._settings.agent.entry:
-            return CallableAgent(_loaded(self._settings.agent.entry))
+            function = load_entry(self._settings.agent.entry, self._settings.home)
+            return CallableAgent(function, lambda error: str(record_agent_error(self._settings.home, error)))
         await asyncio.to_thread(self._looking.join)
+        await asyncio.to_thread(self._look_here_for, chosen.model or "")
         first = self._choose(chosen.model)
         if isinstance(first, NotChosen):
             if chosen.model or self._settings.model:
-                raise UnknownModel(first.sentence)
+                raise UnknownModel(self._unknown(chosen.model, first))
             return self._offline
-        others = [self._choose(name) for name in self._settings.models.fallback]
-        named = dict.fromkeys([first, *(one for one in others if isinstance(one, ModelName))])
-        return Loop([Trying(self._model(one), self._tell) for one in named], self._tools)
+        named = list(dict.fromkeys([first, *self._stand_ins()]))
+        last = len(named) - 1
+        trying = [Trying(self._model(one), self._tell, has_other=at < last) for at, one in enumerate(named)]
+        return Loop(trying, self._tools)
+
+    def when_known(self, call: Callable[[], None]) -> None:
+        """Have something called, in any thread, as soon as it is known what answers."""
+        self._now_known = call
+        if self._is_known.is_set():
+            call()
 
     async def auxiliary(self, chosen: Preferences) -> tuple[Model, int | None] | None:
         """The model that summarises and names, and what it can read; nothing when there is none."""
@@ -68,14 +86,18 @@ class Crew:
         """What answers now, as people call it; nothing while that is being found out."""
         if self._settings.agent.entry:
             return self._settings.agent.entry
-        if self._looking.is_alive():
+        if not self._is_known.is_set():
             return ""
         found = self._choose(chosen.model)
-        return OFFLINE if isinstance(found, NotChosen) else f"{found.endpoint.provider}/{found.name}"
+        if isinstance(found, ModelName):
+            return f"{found.endpoint.provider}/{found.name}"
+        wanted = chosen.model or self._settings.model
+        return f"{wanted} (not there)" if wanted else OFFLINE
 
     def resolve(self, name: str) -> str:
         """The model that a name means."""
-        self._looking.join()
+        self._is_known.wait()
+        self._look_here_for(name)
         found = self._choose(name)
         if isinstance(found, NotChosen):
             raise UnknownModel(found.sentence)
@@ -86,15 +108,44 @@ class Crew:
             await model.aclose()
 
     def _look(self) -> None:
-        """A server on this machine counts only when nothing else was said; then what is used is loaded."""
-        if not self._endpoints or self._settings.model.partition("/")[0] in ("ollama", "lmstudio"):
-            self._endpoints += local_endpoints()
+        """A server on this machine counts when nothing else is there or somebody named it; what is used is loaded."""
+        if not self._endpoints:
+            self._look_here()
+        for name in named_models(self._settings).values():
+            self._look_here_for(name)
+        self._is_known.set()
+        self._now_known()
+        if self._settings.agent.entry:
+            return
         found = self._choose(None)
         if isinstance(found, ModelName):
             try:
                 warm_up(found.endpoint.kind)
             except ImportError:
                 return  # told by whoever asks
+
+    def _look_here_for(self, name: str) -> None:
+        if provider_in(self._settings.models.aliases.get(name, name)) in dict(LOCAL):
+            self._look_here()
+
+    def _look_here(self) -> None:
+        if not self._has_looked_here:
+            self._has_looked_here = True
+            there = {endpoint.provider for endpoint in self._endpoints}
+            self._endpoints += [endpoint for endpoint in local_endpoints() if endpoint.provider not in there]
+
+    def _stand_ins(self) -> list[ModelName]:
+        """The models that are asked when the first does not answer; of those that cannot be, people are told once."""
+        found = {name: self._choose(name) for name in self._settings.models.fallback}
+        if not self._is_fallback_told:
+            for name, one in found.items():
+                if isinstance(one, NotChosen):
+                    self._tell(f"models.fallback names {name}, which is left out: {one.sentence}")
+            self._is_fallback_told = True
+        return [one for one in found.values() if isinstance(one, ModelName)]
+
+    def _unknown(self, chosen: str | None, why: NotChosen) -> str:
+        return why.sentence if chosen else f"In config.yaml, model is {self._settings.model}: {why.sentence}"
 
     def _choose(self, name: str | None) -> ModelName | NotChosen:
         return choose(name or self._settings.model or None, self._settings.models.aliases, self._endpoints)
@@ -106,23 +157,3 @@ class Crew:
             terms = terms_of(chosen.endpoint.provider, chosen.name, known.prices, known.windows)
             self._models[key] = ProviderModel(chosen.endpoint, chosen.name, terms=terms)
         return self._models[key]
-
-
-def _configured(settings: Settings) -> list[Endpoint]:
-    return [
-        Endpoint(name, one.kind.value, one.base_url, one.api_key, f"providers.{name}.api_key")
-        for name, one in settings.providers.items()
-    ]
-
-
-def _loaded(entry: str) -> Callable[..., object]:
-    module, _, name = entry.partition(":")
-    try:
-        found: object = import_module(module)
-        for part in name.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
-        raise Invalid(f"agent.entry is {entry}, which cannot be loaded: {error}.") from error
-    if not callable(found):
-        raise Invalid(f"agent.entry is {entry}, which is no function.")
-    return found

@@ -98,8 +98,9 @@ def _confess(error: Exception) -> None:
 
 
 def _complain(sentence: str, code: int) -> None:
+    from segue.cli.output import for_stderr
     from segue.core.redaction import redact  # its rules take time to load, and most commands never fail
 
     whole = redact(one_line(sentence))
-    click.echo(f"segue: {whole}{'' if whole.endswith(('.', '?')) else '.'}", err=True)
+    click.echo(for_stderr(f"segue: {whole}{'' if whole.endswith(('.', '?')) else '.'}"), err=True)
     sys.exit(code)

@@ -8,9 +8,11 @@ import click
 
 from segue import app
 from segue.cli.options import AS_JSON
-from segue.cli.output import say, show_json
-from segue.config import config_file, documenting, notes_from_environment
+from segue.cli.output import note, say, show_json
+from segue.config import config_file, documenting, environment_of_models, notes_from_environment
+from segue.core.errors import InvalidSettings
 from segue.core.spelling import dumps
+from segue.core.text import count
 
 
 @click.group()
@@ -38,10 +40,18 @@ def path() -> None:
 
 @config.command()
 def check() -> None:
-    """Say whether the configuration can be read, and which other names it uses."""
+    """Say whether the configuration can be read and can work, and which other names it uses."""
     settings = app.settings()
     for sentence in notes_from_environment():
         say(sentence)
+    from segue.app.checking import troubles  # slow to load, and only this command needs it
+
+    if wrong := troubles(settings, environment_of_models()):
+        for sentence in wrong:
+            note(sentence)
+        raise InvalidSettings(
+            f"{settings.config_path} can be read, but {count(len(wrong), 'thing')} in it cannot work."
+        )
     found = settings.config_path if settings.config_path.exists() else "No configuration file: the defaults"
     say(f"{found} {'is in order' if settings.config_path.exists() else 'are in force'}.")
 
@@ -61,7 +71,7 @@ def init() -> None:
             file.write(documenting.template())
         say(f"Wrote {target}; every setting in it is a comment until you change it.")
     say(f"Conversations are kept in {settings.database_place}.")
-    say("Next: `segue sessions list`, `segue status`, or `from segue import SessionDB` in your own program.")
+    say("Next: `segue` to talk, `segue sessions list`, or `from segue import SessionDB` in your own program.")
 
 
 def _yaml(values: dict[str, Any], indent: str = "") -> Iterator[str]:

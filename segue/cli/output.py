@@ -51,7 +51,12 @@ def style(text: str, *, bold: bool = False, dim: bool = False, fg: str | None = 
 
 def note(text: str) -> None:
     """Tell a person something that is not the answer."""
-    click.echo(_on_one_line(text), err=True)
+    click.echo(for_stderr(_on_one_line(text)), err=True)
+
+
+def for_stderr(text: str) -> str:
+    """A line with breaks between words, when a person reads it."""
+    return "\n".join(_wrap(text, terminal_columns())) if sys.stderr.isatty() else text
 
 
 def show_json(value: Any) -> None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import click
 
 from segue import app
+from segue.cli.chatting.beginning import HISTORY
 from segue.cli.completing import complete_session, complete_trashed
 from segue.cli.options import AS_JSON, DRY_RUN, YES
 from segue.cli.output import Column, Refused, confirm, note, progress, say, show_json, table
@@ -50,14 +51,17 @@ def delete(wanted: tuple[str, ...], purge: bool, yes: bool, dry_run: bool) -> No
             say("Nothing was changed.")
             return
         confirm("Remove them for good?" if purge else "Go ahead?", yes=yes)
+        typed: set[str] = set()
         for conversation in doomed:
             if purge:
+                typed |= store.read(OWNER_AT_CONSOLE, discarding.said_in, conversation.id)
                 store.write(OWNER_AT_CONSOLE, discarding.purge_conversation, conversation.id)
             else:
                 store.write(OWNER_AT_CONSOLE, discarding.discard_conversation, conversation.id, time.time())
         if purge:
             store.compact()
             say(f"{count(len(doomed), 'conversation')} removed; no copy is left in the database.")
+            _forget_typed(typed)
             if any((app.settings().home / KEPT).glob("*")):
                 note(f"Older copies of the whole home are in {app.settings().home / KEPT}, and may still hold it.")
         else:
@@ -154,6 +158,25 @@ def empty(older_than: float | None, yes: bool, dry_run: bool) -> None:
             store.write(OWNER_AT_CONSOLE, lambda tx: tx.trash.remove(entries))  # what was shown, and nothing else
             say(f"{count(len(entries), 'session')} removed.")
         store.compact()  # also when a purge could not finish, because somebody was reading
+
+
+def _forget_typed(typed: set[str]) -> None:
+    """What was said is not offered at the prompt either; an open chat forgets it when it is left."""
+    file = app.settings().home / HISTORY
+    if not typed or not file.exists():
+        return
+    from segue.cli.chatting.past import Past  # slow to load, and only a purge needs it
+
+    past = Past(file)
+    try:
+        forgotten = past.forget(typed)
+    except OSError as error:
+        note(f"What was typed is still in {file}: {error.strerror}.")
+        return
+    if past.trouble:
+        note(past.trouble)
+    elif forgotten:
+        say(f"{count(forgotten, 'line')} removed from what you typed before.")
 
 
 def _check_days(days: float) -> None:

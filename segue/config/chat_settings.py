@@ -147,7 +147,8 @@ class AgentSettings:
         default="",
         metadata=about(
             Text("a module and a name in it, like mypackage.agents:answer", _is_entry_or_nothing),
-            "A Python function or agent of your own that answers in place of the built-in one.",
+            "A Python function or agent of your own that answers in place of the built-in one; its module is looked "
+            "for where Python looks, and in the home folder.",
         ),
     )
 

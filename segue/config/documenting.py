@@ -53,6 +53,27 @@ Numbers and flags may come from a variable too: `at_hour: ${HOUR:-4}`. Inside br
 `owners: ["telegram:${OWNER}"]`. Names of keys are never substituted.
 """
 
+_PROVIDERS = """\
+providers:
+  mine:
+    kind: openai
+    base_url: https://models.example.org/v1
+    api_key: ${MINE_API_KEY}
+"""
+_ABOUT_PROVIDERS = (
+    "`kind` is `openai` or `anthropic`; the address of the first is what stands before `/chat/completions`, mostly with"
+    " `/v1` at its end, and that of the second stands without `/v1`."
+)
+_PLACES = f"""\
+## Places with models
+
+```yaml
+{_PROVIDERS}```
+
+{_ABOUT_PROVIDERS} A server on this machine needs no `api_key`. Such a place says of no model that it
+has it, so its models are named in full: `model: mine/some-model`, `-m mine/some-model`, or an alias for that.
+"""
+
 _TIME_ZONES = """\
 ## Time zones
 
@@ -109,8 +130,14 @@ def template() -> str:
                 f"#{indent[2:]}{group.key[-1]}:",
             ]
         for name, _, default, meaning in group.rows:
-            lines += [*_comment(meaning, indent), f"#{indent}{name}: {_literal(default)}"]
+            lines += [*_comment(meaning, indent), *_example(name, group.key), f"#{indent}{name}: {_literal(default)}"]
     return "\n".join(lines) + "\n"
+
+
+def _example(name: str, above: tuple[str, ...]) -> list[str]:
+    if (*above, name) != ("providers",):
+        return []
+    return [*_comment(_ABOUT_PROVIDERS, ""), *(f"#   # {line}" for line in _PROVIDERS.splitlines())]
 
 
 def _comment(meaning: str, indent: str) -> list[str]:
@@ -123,7 +150,7 @@ def _comment(meaning: str, indent: str) -> list[str]:
 
 def page() -> str:
     """The reference page, in Markdown."""
-    parts = [_PAGE, *map(_described, _groups()), _SUBSTITUTION, _TIME_ZONES]
+    parts = [_PAGE, *map(_described, _groups()), _PLACES, _SUBSTITUTION, _TIME_ZONES]
     aliases = "".join(f"| `{alias}` | `{name}` |\n" for alias, name in ALIASES.items())
     ignored = "".join(
         f"| `{name}{f': {only}' if only else ''}` | – (no effect) |\n" for name, only in WITHOUT_EFFECT.items()

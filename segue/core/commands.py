@@ -55,7 +55,7 @@ COMMANDS = (
         "The old conversation ends and is kept; the answer says how to come back to it. The thinking and verbose"
         " levels go along, the model does not. TEXT is the first thing said in the new one.",
         "/new What is left to do for the launch?",
-        ("reset",),
+        aliases=("reset",),
     ),
     Spec(
         *("title", _CONVERSATIONS, Takes.TEXT, "[TITLE]", "show or set the title"),
@@ -101,6 +101,11 @@ COMMANDS = (
         *("undo", _GOING_BACK, Takes.WORD, "[HOW MANY]", "take back the last turns"),
         "What you said last and all that followed falls silent, as if it had not been said; nothing is deleted.",
         "/undo 2",
+    ),
+    Spec(
+        *("redo", _GOING_BACK, Takes.NOTHING, "", "bring back what the last /undo took"),
+        "As long as nothing else was said since, and this chat is open; each /redo takes one /undo back.",
+        "/redo",
     ),
     Spec(
         *("retry", _GOING_BACK, Takes.NOTHING, "", "ask the last question again"),

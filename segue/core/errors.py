@@ -7,7 +7,7 @@ SegueError
 │                       InvalidSettings
 ├── InUse               somebody else is at work there (LeaseLost: and took over from us)
 ├── ModelError          NoModel · BadKey · UnknownModel · RateLimited · ContextOverflow
-│                       ModelUnavailable · StreamBroken
+│                       ModelUnavailable (Unreachable) · StreamBroken
 └── StoreError          the store cannot do its work
     ├── StoreBusy (StoreConflict, StoreTaken)                   others are at it: try again
     ├── StoreFull · StoreReadOnly · StoreFault                  try again when the cause is gone
@@ -147,6 +147,10 @@ class ContextOverflow(ModelError):
 
 class ModelUnavailable(ModelError):
     """It cannot be reached, or is too busy; the same question may be answered in a moment."""
+
+
+class Unreachable(ModelUnavailable):
+    """Nobody listens where it should be."""
 
 
 class StreamBroken(ModelError):

@@ -38,6 +38,11 @@ class Verbosity(StrEnum):
     def has_reasoning(self) -> bool:
         return self is Verbosity.ALL
 
+    @property
+    def has_output(self) -> bool:
+        """Whether what tools say is shown."""
+        return self is Verbosity.ALL
+
 
 class Succession(StrEnum):
     """How one session came after another."""

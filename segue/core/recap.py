@@ -1,5 +1,6 @@
 """What was said last, in a few lines, for somebody who comes back to a conversation."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,6 +12,13 @@ _EXCHANGES = 10
 _USER_CHARACTERS = 300
 _REPLY_CHARACTERS = 200
 _REPLY_LINES = 3
+
+
+_CODE = re.compile(r"(?<![\\`])`([^`\n]+)`(?!`)")
+_LINE_MARKS = re.compile(r"^ {0,3}(?:#{1,6} +|(?:`{3}|~{3})[\w+-]*[ \t]*(?:\n|\Z))", re.MULTILINE)
+_EMPHASIS = re.compile(r"(?<![\w*\\])(?P<sign>\*{1,3})(?=\S)(?P<words>[^*\n]+?)(?<=[^\s\\])(?P=sign)(?![\w*])")
+_ESCAPING = re.compile(r"\\(?=[!-/:-@\[-`{-~])")
+_EMPTY_LINES = re.compile(r"\n{3,}")
 
 
 class Voice(StrEnum):
@@ -45,12 +53,25 @@ def _lines(message: Message) -> list[Line]:
     text = printable(message.content or "").strip()
     if message.role == "user":
         return [Line(Voice.USER, _cut(text, _USER_CHARACTERS))] if text else []
-    lines = [Line(Voice.ASSISTANT, _cut(_first_lines(text), _REPLY_CHARACTERS))] if text else []
+    plain = without_marks(text)
+    lines = [Line(Voice.ASSISTANT, _cut(_first_lines(plain), _REPLY_CHARACTERS))] if plain else []
     if calls := message.calls:
         names = dict.fromkeys(map(called, calls))
         noun = "tool call" if len(calls) == 1 else "tool calls"
         lines.append(Line(Voice.TOOLS, f"[{len(calls)} {noun}: {one_line(', '.join(names))}]"))
     return lines
+
+
+def without_marks(text: str) -> str:
+    """What Markdown says at a glance, without the signs that are there to be laid out."""
+    spans = _CODE.split(text)  # every second one is code, and stays as it is written
+    words = [span if at % 2 else _plain(span) for at, span in enumerate(spans)]
+    return _EMPTY_LINES.sub("\n\n", "".join(words)).strip()
+
+
+def _plain(text: str) -> str:
+    bare = _EMPHASIS.sub(r"\g<words>", _LINE_MARKS.sub("", text))
+    return _ESCAPING.sub("", bare)
 
 
 def _first_lines(text: str) -> str:

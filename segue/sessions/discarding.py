@@ -55,6 +55,18 @@ def purge_conversation(tx: Transaction, session_id: str) -> int:
     return tx.trash.remove(copies) + tx.sessions.delete(parts)
 
 
+def said_in(tx: Transaction, session_id: str) -> set[str]:
+    """What people said in a conversation, in any state and in all its parts, also in the trash."""
+    is_there = tx.sessions.find(session_id) is not None
+    parts = find_conversation(tx, session_id) if is_there else [one.session_id for one in find_trashed(tx, session_id)]
+    copies = [entry for entry in tx.trash.listed() if entry.session_id in parts or entry.conversation in parts]
+    trashed = [message.draft for one in copies for message in from_mapping(json.loads(tx.trash.payload(one))).messages]
+    said = {(one.role, one.content) for one in trashed}
+    for part in parts if is_there else []:
+        said |= {(one.role, one.content) for one in tx.messages.of(part, every_state=True)}
+    return {content for role, content in said if role == "user" and content}
+
+
 def find_trashed(tx: Transaction, wanted: str) -> list[TrashEntry]:
     """The parts of the trashed conversation that an id, a title or the beginning of an id means; the latest one."""
     entries = tx.trash.listed()

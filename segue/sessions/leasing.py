@@ -3,9 +3,12 @@
 from collections.abc import Callable
 
 from segue.core.errors import InUse, LeaseLost
-from segue.core.leases import LEASE_SECONDS, Lease, Run
+from segue.core.leases import LEASE_SECONDS, Lease, Run, session_lease
+from segue.core.sessions import Session
+from segue.core.text import one_line
 from segue.ports.store import Transaction
 
+_NAME = 60
 IsGone = Callable[[Run], bool]
 """Whether a process on this machine is certainly there no more."""
 
@@ -24,7 +27,7 @@ def take_lease(tx: Transaction, name: str, owner: str, principal: str, is_gone: 
     if held is not None and held.owner != owner and held.expires_at > tx.leases.now():
         run = tx.leases.find_run(held.owner)
         if run is not None and run.ended_at is None and not is_gone(run):
-            raise InUse(_told(run))
+            raise InUse(_told(run, tx.sessions.find(name.removeprefix(session_lease("")))))
     return tx.leases.take(name, owner, principal, LEASE_SECONDS)
 
 
@@ -43,8 +46,11 @@ def release(tx: Transaction, lease: Lease) -> None:
     tx.leases.release(lease)
 
 
-def _told(run: Run) -> str:
+def _told(run: Run, session: Session | None) -> str:
+    name = one_line(session.title or session.first_line)[:_NAME] if session else ""
+    which = f"“{name}”" if name else "This session"
+    branch = f", or begin a branch of it: `segue -r {session.id} --branch`" if session else ""
     return (
-        f"This session is open elsewhere: in {run.program}, process {run.pid} on {run.host}. Go on there, close it, or"
-        " begin a branch of it."
+        f"{which} is open elsewhere: in {run.program}, process {run.pid} on {run.host}. Go on there, or close it"
+        f"{branch}."
     )

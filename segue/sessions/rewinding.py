@@ -1,5 +1,6 @@
 """Undo: messages fall silent, and can speak again."""
 
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from segue.core.errors import MessageNotFound
@@ -49,6 +50,31 @@ def restore_rewound(tx: Transaction, session_id: str, message_id: int) -> int:
     restored = tx.messages.mark(session_id, target.seq, State.UNDONE, State.LIVE)
     tx.sessions.recount(session_id)
     return restored
+
+
+def restore_seqs(tx: Transaction, session_id: str, seqs: Sequence[int]) -> int:
+    """Let exactly these undone messages speak again, when none behind the first of them does; how many there were.
+
+    What was undone before, and stands between them, stays silent.
+    """
+    get_session(tx, session_id)
+    restored = 0
+    for first, last in _runs(seqs):
+        restored += tx.messages.mark(session_id, first, State.UNDONE, State.LIVE)
+        restored -= tx.messages.mark(session_id, last + 1, State.LIVE, State.UNDONE)
+    tx.sessions.recount(session_id)
+    return restored
+
+
+def _runs(seqs: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The stretches without a gap, each by its first and last place."""
+    first = last = seqs[0]
+    for seq in seqs[1:]:
+        if seq != last + 1:
+            yield first, last
+            first = seq
+        last = seq
+    yield first, last
 
 
 def _rewind(tx: Transaction, session_id: str, target: Message, turns: int) -> Rewound:

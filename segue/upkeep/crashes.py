@@ -11,6 +11,8 @@ from segue.core.redaction import redact
 from segue.core.text import printable
 
 LOGS = "logs"
+AGENT_LOG = "agent.log"
+_LARGEST_LOG = 1_000_000  # bytes; then it begins anew
 
 
 def record_crash(home: Path, error: BaseException, *, program: str, now: float) -> Path:
@@ -21,6 +23,20 @@ def record_crash(home: Path, error: BaseException, *, program: str, now: float) 
     file = folder / f"crash-{stamp}-{os.urandom(2).hex()}.txt"
     with os.fdopen(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600), "w") as opened:
         opened.write(account_of(error, program))
+    return file
+
+
+def record_agent_error(home: Path, error: BaseException) -> Path:
+    """Write what went wrong in somebody's own agent behind what went wrong before; the file."""
+    file = home / LOGS / AGENT_LOG
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    flags = os.O_CREAT | os.O_APPEND | os.O_WRONLY | os.O_NOFOLLOW
+    with os.fdopen(os.open(file, flags, 0o600), "w", encoding="utf-8", errors="replace") as opened:
+        os.fchmod(opened.fileno(), 0o600)
+        if opened.tell() > _LARGEST_LOG:
+            opened.truncate(0)
+        when = time.strftime("%Y-%m-%d %H:%M:%S")
+        opened.write(redact(printable(f"{when}\n{''.join(traceback.format_exception(error))}\n")))
     return file
 
 

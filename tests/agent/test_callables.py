@@ -1,7 +1,10 @@
 """Any function can answer: plain or asynchronous, at once or in pieces, with events or words."""
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +13,7 @@ from segue.agent.callables import CallableAgent
 from segue.core.events import Chat, Event, Failed, Note, Text
 from segue.core.messages import draft, said
 from segue.ports.agent import Task
+from segue.upkeep.crashes import record_agent_error
 
 
 def returns(conversation: list[Chat]) -> str:
@@ -97,3 +101,50 @@ def test_what_it_raises_is_told() -> None:
     (failed,) = run(fails)
     assert isinstance(failed, Failed)
     assert "ZeroDivisionError: by nothing" in failed.sentence
+
+
+def test_no_answer_is_told(tmp_path: Path) -> None:
+    def nothing(_: list[Chat]) -> None: ...
+
+    def empty(_: list[Chat]) -> Iterator[str]:
+        yield ""
+
+    assert run(nothing) == [Failed("The agent gave no answer.")]
+    assert run(empty)[-1] == Failed("The agent gave no answer.")
+
+
+def test_a_mistake_is_told_with_its_place_and_kept_whole(tmp_path: Path) -> None:
+    def breaks(_: list[Chat]) -> str:
+        return dict[str, str]()["soup"]
+
+    async def events() -> list[Event]:
+        agent = CallableAgent(breaks, lambda error: str(record_agent_error(tmp_path, error)))
+        return [event async for event in agent.run(Task("s", "", [said(draft("user", "hello", 1.0), 1)]))]
+
+    log = tmp_path / "logs" / "agent.log"
+    line = breaks.__code__.co_firstlineno + 1
+    assert asyncio.run(events()) == [
+        Failed(f"The agent failed in test_callables.py, line {line}: KeyError: 'soup'. The traceback is in {log}.")
+    ]
+    assert '["soup"]' in log.read_text()
+    assert log.stat().st_mode & 0o777 == 0o600
+
+
+def test_nobody_waits_for_a_function_that_does_not_end(tmp_path: Path) -> None:
+    program = """
+import asyncio, time
+from segue.agent.callables import CallableAgent
+from segue.core.messages import draft, said
+from segue.ports.agent import Task
+from segue.upkeep.crashes import record_agent_error
+
+async def main():
+    agent = CallableAgent(lambda conversation: time.sleep(60))
+    task = Task("s", "", [said(draft("user", "hello", 1.0), 1)])
+    asking = asyncio.ensure_future(anext(agent.run(task)))
+    await asyncio.sleep(0.2)
+    asking.cancel()
+
+asyncio.run(main())
+"""
+    assert subprocess.run([sys.executable, "-c", program], timeout=20).returncode == 0

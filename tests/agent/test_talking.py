@@ -377,7 +377,7 @@ def test_a_list_that_was_answered_with_has_the_numbers_that_resume_takes(store: 
 
     async def work() -> None:
         await place.say("list")
-        listed = offered([said for role, said in place.rows() if role == "assistant"]).ids
+        listed = offered([said or "" for role, said in place.rows() if role == "assistant"]).ids
         await place.chat.command(Command("resume", "2"))
         assert place.chat.session_id == listed[1]
 

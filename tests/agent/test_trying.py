@@ -18,6 +18,7 @@ from segue.core.errors import (
     RateLimited,
     StreamBroken,
     UnknownModel,
+    Unreachable,
 )
 from segue.core.events import Reasoning, Reply, Text
 from segue.ports.model import Request
@@ -92,16 +93,24 @@ def test_a_model_that_was_busy_is_asked_again_and_that_is_told() -> None:
     told: list[str] = []
     assert asyncio.run(ask(Trying(model, told.append))) == [Text("Yes."), Reply("Yes.")]
     assert (model.asked, len(told)) == (4, 3)
-    assert told[0] == "It is too busy. Asking again in 1 second."
+    assert told[0] == "It is too busy. Asking again in 1 second, and at most 4 times in all."
 
 
 @pytest.mark.usefixtures("hurry")
 def test_there_is_an_end_to_it() -> None:
     always: list[list[Text | Reply | ModelError]] = [[BUSY] for _ in range(9)]
     model = Scripted(*always)
-    with pytest.raises(ModelUnavailable):
-        asyncio.run(ask(Trying(model, lambda _: None)))
-    assert model.asked == MOST_TRIES
+    told: list[str] = []
+    with pytest.raises(ModelUnavailable, match=r"^It is too busy\. It was asked 4 times\.$"):
+        asyncio.run(ask(Trying(model, told.append)))
+    assert (model.asked, len(told)) == (MOST_TRIES, 1)
+
+
+def test_nobody_waits_for_a_model_that_is_not_there_when_another_is() -> None:
+    gone = Unreachable("Nobody is there.")
+    assert decide(gone, 1, 0.0, 1.0, has_other=True) == GiveUp()
+    assert decide(gone, 1, 0.0, 1.0) == Wait(1.0)
+    assert decide(BUSY, 1, 0.0, 1.0, has_other=True) == Wait(1.0)
 
 
 def test_what_was_shown_is_never_shown_again() -> None:

@@ -191,8 +191,8 @@ def is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("keys", "agreement"),
     [
-        *[("y", "yes"), ("a", "always"), ("n", "no"), ("\x1b", "no"), ("\x03", "no")],
-        *[(paste("y") + "a", "always"), ("\ra", "always"), ("xa", "always")],
+        *[("y", "yes"), ("a", "all"), ("n", "no"), ("\x1b", "no"), ("\x03", "stop")],
+        *[(paste("y") + "a", "all"), ("\ra", "all"), ("xa", "all")],
     ],
 )
 def test_one_key_agrees_and_any_other_does_nothing(tmp_path: Path, keys: str, agreement: str) -> None:
@@ -200,14 +200,14 @@ def test_one_key_agrees_and_any_other_does_nothing(tmp_path: Path, keys: str, ag
         await typist.see_question()
         typist.press(keys)
 
-    assert typed(tmp_path, "", lambda prompt: prompt.agree("Sure?", PATIENCE), then) == Agreement(agreement)
+    assert typed(tmp_path, "", lambda prompt: prompt.agree("Sure?", seconds=PATIENCE), then) == Agreement(agreement)
 
 
 def test_what_was_typed_before_the_question_was_read_agrees_to_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(agreement_line, "HESITATION", PATIENCE)
-    assert typed(tmp_path, "yay", lambda prompt: prompt.agree("Sure?", 0.3)) is Agreement.NO
+    assert typed(tmp_path, "yay", lambda prompt: prompt.agree("Sure?", seconds=0.3)) is Agreement.NOBODY
 
 
 def test_a_line_typed_while_the_agent_works_is_heard_and_half_a_line_is_kept(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_ctrl_c_stops_the_turn_and_a_question_that_waits(tmp_path: Path) -> None
 
     async def work(prompt: TerminalPrompt) -> str | None:
         async def turn() -> None:
-            answers.append(await prompt.agree("Sure?", PATIENCE))
+            answers.append(await prompt.agree("Sure?", seconds=PATIENCE))
             await asyncio.Event().wait()
 
         working = asyncio.create_task(turn())
@@ -264,7 +264,7 @@ def test_ctrl_c_stops_the_turn_and_a_question_that_waits(tmp_path: Path) -> None
         typist.press("still here\r")
 
     assert typed(tmp_path, "", work, then) == "still here"
-    assert answers == [Agreement.NO]
+    assert answers == [Agreement.STOP]
 
 
 def void(_value: object) -> None:
@@ -358,12 +358,12 @@ def test_a_question_at_a_poor_terminal_expires_and_its_line_is_not_lost() -> Non
     async def work(reading: int, writing: int) -> list[object]:
         out = io.StringIO()
         prompt = LinePrompt(reading, out)
-        first = await prompt.agree("Sure?\x1b[2J", 0.2)
-        os.write(writing, b"always\nhello\n")
-        return [first, await prompt.agree("Sure?", PATIENCE), await prompt.ask(), "\x1b" in out.getvalue()]
+        first = await prompt.agree("Sure?\x1b[2J", seconds=0.2)
+        os.write(writing, b"all\nhello\n")
+        return [first, await prompt.agree("Sure?", seconds=PATIENCE), await prompt.ask(), "\x1b" in out.getvalue()]
 
     writing, reading = os.openpty()
-    assert asyncio.run(work(reading, writing)) == [Agreement.NO, Agreement.ALWAYS, "hello", False]
+    assert asyncio.run(work(reading, writing)) == [Agreement.NOBODY, Agreement.ALL, "hello", False]
     os.close(reading)
     os.close(writing)
 
@@ -371,7 +371,7 @@ def test_a_question_at_a_poor_terminal_expires_and_its_line_is_not_lost() -> Non
 def test_what_comes_through_a_pipe_agrees_to_nothing_and_stays_a_message() -> None:
     async def work(reading: int) -> list[object]:
         prompt = LinePrompt(reading, io.StringIO())  # as in `printf … | segue` at a terminal
-        return [await prompt.agree("Sure?", 5.0), await prompt.ask()]
+        return [await prompt.agree("Sure?", seconds=5.0), await prompt.ask()]
 
     reading, writing = os.pipe()
     os.write(writing, b"yes\n")
@@ -548,9 +548,9 @@ def test_a_question_takes_the_place_of_the_line_and_one_key_answers_it(terminal:
     at.until(f"●\n{BELOW}")
     at.type("agree")
     at.press("Enter")
-    at.until("The agent wants to run:\n  rm -rf soup\nAllow? [y]es  [n]o  [a]lways")
+    at.until("The agent wants to run:\n  rm -rf soup\nAllow? [y]es  [n]o  [a]ll commands of this conversation")
     at.type("a")
-    at.until("rm -rf soup\nAllow? always\n\nThe answer was always.\n\n●", BELOW)
+    at.until("rm -rf soup\nAllow? all\n\nThe answer was all.\n\n●", BELOW)
 
 
 def test_a_pasted_megabyte_is_one_message(terminal: Open, tmp_path: Path) -> None:
@@ -569,7 +569,7 @@ def test_a_dumb_terminal_reads_lines(terminal: Open) -> None:
     at.type("hello\n")
     at.until("> hello\n\n5 characters, 1 lines\n\n>")
     at.type("agree\n")
-    at.until("[y]es, [n]o, [a]lways?")
+    at.until("[y]es, [n]o, [a]ll commands of this conversation?")
     at.type("y\n")
     at.until("The answer was yes.")
     at.type("slow\n")

@@ -278,6 +278,15 @@ def test_thoughts_are_shown_only_when_all_is_wanted_and_tools_not_when_nothing_i
     assert shown(*TURN, verbosity=Verbosity.OFF) == "\nI look.\n\nNow\n\nℹ Another model.\n\nDone it.\n\n"
 
 
+def test_what_a_tool_says_is_shown_when_all_is_wanted_and_cut_when_it_is_long() -> None:
+    few = shown(ToolStarted(LS), ToolFinished(LS, "one\ntwo\n[exit code 0]"), verbosity=Verbosity.ALL)
+    assert few == "\n⚙ terminal  ls -la\n  ✓ 0.0 s  one (+1 line)\n    one\n    two\n"
+    many = ToolFinished(LS, "\n".join(f"line {number}" for number in range(50)))
+    lines = shown(ToolStarted(LS), many, verbosity=Verbosity.ALL).splitlines()
+    assert lines[-2:] == ["    line 19", "    … 30 more lines"]
+    assert "line 1\n" not in shown(ToolStarted(LS), many)
+
+
 @pytest.mark.parametrize(
     ("event", "line"),
     [
@@ -286,8 +295,8 @@ def test_thoughts_are_shown_only_when_all_is_wanted_and_tools_not_when_nothing_i
         (Steered("and leeks"), "↳ and leeks"),
         (CarryOn("s2"), "→ Going on in session s2."),
         (Done(was_stopped=True), "■ Stopped."),
-        (ToolFinished(LS, "There is no such tool.", is_error=True), "  ✗ terminal There is no such tool."),
-        (ToolFinished(LS, "  \n"), "  ✓ terminal nothing returned"),
+        (ToolFinished(LS, "There is no such tool.", is_error=True), "✗ terminal There is no such tool."),
+        (ToolFinished(LS, "  \n"), "✓ terminal nothing returned"),
         (ToolStarted(ToolCall("2", "search", '{"q": "soup", "n": 3}')), "⚙ search  q=soup, n=3"),
         (ToolStarted(ToolCall("2", "broken", '{"q": ')), '⚙ broken  {"q":'),
         (ToolStarted(ToolCall("2", "none")), "⚙ none"),

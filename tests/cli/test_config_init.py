@@ -85,6 +85,19 @@ def test_a_good_file_is_in_order(run: Run, home: Path) -> None:
     assert result.stdout == f"{home}/config.yaml is in order.\n"
 
 
+def test_what_can_be_read_and_cannot_work_is_named(run: Run, home: Path) -> None:
+    home.mkdir(mode=0o700, exist_ok=True)
+    (home / "config.yaml").write_text("model: groq/some-model\nagent: {entry: 'no_such_module:answer'}\n")
+    result = run("config", "check")
+    assert result.returncode == 1
+    said = result.stderr.splitlines()
+    assert said[0].startswith(
+        "agent.entry is no_such_module:answer, and there is no module no_such_module: put it into"
+    )
+    assert said[1].startswith("model is groq/some-model: There is no key for groq, so")
+    assert said[2].endswith("can be read, but 2 things in it cannot work.")
+
+
 def test_names_of_other_programs_are_reported(run: Run, home: Path) -> None:
     write_config(
         home,

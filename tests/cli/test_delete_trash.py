@@ -305,6 +305,20 @@ def test_a_purge_leaves_no_byte_of_a_conversation(run: Run, shelf: Path, at_firs
 
 
 @pytest.mark.on_file
+@pytest.mark.parametrize("is_trashed", [False, True])
+def test_a_purge_takes_what_was_typed_and_leaves_the_rest(run: Run, shelf: Path, is_trashed: bool) -> None:
+    history = shelf / "history"
+    history.write_text('"hello"\n"This is child."\n"This is alpha."\n"/quit"\n"This is story."\n')
+    history.chmod(0o600)
+    if is_trashed:
+        assert run("sessions", "delete", "child", "--yes").returncode == 0
+    result = run("sessions", "delete", "child", "--purge", "--yes")
+    assert "2 lines removed from what you typed before." in result.stdout
+    assert history.read_text() == '"hello"\n"This is alpha."\n"/quit"\n'
+    assert history.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.on_file
 def test_a_purge_of_what_was_replaced_takes_the_old_copy_too(run: Run, shelf: Path) -> None:
     replace_alpha(run)
     assert b"This is alpha." in bytes_of(shelf)

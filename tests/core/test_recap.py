@@ -129,3 +129,18 @@ def test_a_message_of_which_nothing_can_be_printed_is_not_told(role: str) -> Non
 def test_reasoning_is_not_told() -> None:
     row = draft("assistant", "Yes.", 1.0, reasoning="secret", reasoning_details=[{"text": "secret"}])
     assert recap([Message(1, "s", 1, State.LIVE, *row)]).lines == (Line(REPLY, "Yes."),)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("There is **one** file: `notes_*.txt`.", "There is one file: notes_*.txt."),
+        ("# Soup\n\nIt is *hot*.", "Soup\n\nIt is hot."),
+        ("```python\nx = 2 * 3 * 4\n```", "x = 2 * 3 * 4"),
+        ("a \\*star\\* and __init__", "a *star* and __init__"),
+        ("5 * 3 and **not closed", "5 * 3 and **not closed"),
+    ],
+)
+def test_the_signs_of_markdown_are_left_out(said: str, told: str) -> None:
+    assert only_line("assistant", said) == told
+    assert only_line("user", said) == said

@@ -36,10 +36,12 @@ from segue.sessions.commanding.acts import (
     Offer,
     Prefer,
     Quit,
+    Redone,
     Situation,
     Stop,
     Switch,
     Title,
+    Undone,
 )
 from segue.sessions.commanding.helping import unknown
 from segue.sessions.compressing import Kept, compress_session
@@ -49,7 +51,7 @@ from segue.sessions.finding import get_session
 from segue.sessions.leasing import begin_run, end_run, take_lease
 from segue.sessions.reading import conversation
 from segue.sessions.recording import add_usage, append_message
-from segue.sessions.rewinding import restore_rewound
+from segue.sessions.rewinding import rewind_turns
 from segue.sessions.searching import INCOMPLETE, REBUILDING
 from segue.sessions.starting import create_session, end_session
 from segue.sessions.titling import set_title
@@ -206,12 +208,13 @@ def test_recent_conversations_are_numbered(talk: Store) -> None:
         "  1  hi there you · 1m ago · tele · telegram",
         "  2  pasta recipe · 2h ago · other",
         "  3  Lisbon · 1970-01-01 · a · this one",
+        "  4  (nothing said yet) · 1970-01-01 · silent",
         "/resume NUMBER goes on with one of them.",
     ]
-    assert answer.act == Offer(("tele", "other", "a"))
+    assert answer.act == Offer(("tele", "other", "a", "silent"))
     fewer = give(talk, "/sessions 1")
     assert fewer.act == Offer(("tele",))
-    assert "… 2 more conversations" in fewer.text
+    assert "… 3 more conversations" in fewer.text
     assert give(talk, "/resume") == answer
 
 
@@ -399,14 +402,43 @@ def test_undo_says_what_was_undone_and_how_to_get_it_back(talk: Store) -> None:
     answer = give(talk, "/undo")
     assert answer.text.startswith("Undone: 1 turn, 4 messages, from “which tram?” on.")
     assert found(talk, "a").message_count == 2
-    way = re.search(r"restore_rewound\('(\w+)', (\d+)\)", answer.text)
-    assert way is not None
-    assert talk.write(ME, restore_rewound, way[1], int(way[2])) == 4
+    assert "/redo brings it back" in answer.text
+    assert isinstance(answer.act, Undone)
+    back = give(talk, "/redo", undone=answer.act.seqs)
+    assert back == Answer("Back again: 4 messages, from “which tram?” on.", Redone())
     assert found(talk, "a").message_count == 6
 
 
+def test_redo_brings_back_what_one_undo_took_and_nothing_else(talk: Store) -> None:
+    talk.write(ME, rewind_turns, "a", 1)  # as /retry does
+    say(talk, "a", "which bus?", at=NOW)
+    say(talk, "a", "Number 28.", "assistant", at=NOW)
+    before = [message.seq for message in talk.read(ME, lambda tx: tx.messages.of("a"))]
+    first, second = give(talk, "/undo").act, give(talk, "/undo").act
+    assert isinstance(first, Undone)
+    assert isinstance(second, Undone)
+    assert found(talk, "a").message_count == 0
+    give(talk, "/redo", undone=second.seqs)
+    assert found(talk, "a").message_count == 2
+    give(talk, "/redo", undone=first.seqs)
+    assert [message.seq for message in talk.read(ME, lambda tx: tx.messages.of("a"))] == before
+
+
+def test_redo_after_something_else_was_said_brings_nothing_back(talk: Store) -> None:
+    undone = give(talk, "/undo").act
+    assert isinstance(undone, Undone)
+    say(talk, "a", "which bus?", at=NOW)
+    for seqs in (undone.seqs, ()):
+        assert give(talk, "/redo", undone=seqs).text.startswith("There is nothing to bring back")
+    assert found(talk, "a").message_count == 3
+
+
+def test_a_branch_of_what_has_no_title_is_told_apart_from_it(talk: Store) -> None:
+    assert "You are in a branch of “pasta recipe” now (" in give(talk, "/branch", "other").text
+
+
 def test_undo_several_and_more_than_there_are(talk: Store) -> None:
-    assert "2 turns, 6 messages, from “which hotel?” on" in give(talk, "/undo 9").text
+    assert "2 turns, 6 messages, from “which hotel?” on. There were no more." in give(talk, "/undo 9").text
     assert give(talk, "/undo").text == "There is nothing to undo: nothing has been said yet."
     assert give(talk, "/undo", None).text == "There is nothing to undo: nothing has been said yet."
 

@@ -33,6 +33,7 @@ from segue.core.errors import (
     RateLimited,
     StreamBroken,
     UnknownModel,
+    Unreachable,
 )
 from segue.core.text import one_line, shorten
 
@@ -48,16 +49,16 @@ def judge(response: ModelResponse, endpoint: Endpoint, name: str) -> None:
     """Refuse an answer that is none."""
     details = response.provider_details or {}
     if endpoint.kind == "anthropic" and not details.get("finish_reason"):
-        raise StreamBroken(f"{endpoint.address} ended the answer before its end.")
+        raise StreamBroken(f"{endpoint.called} ended the answer before its end.")
     if any(isinstance(part, ToolCallPart) or _is_said(part) for part in response.parts) or details.get("refusal"):
         return
     if response.finish_reason == "content_filter":
         raise ModelError(
-            f"{endpoint.provider} withheld the answer of {name}: say it in other words, or ask another model."
+            f"{endpoint.called} withheld the answer of {name}: say it in other words, or ask another model."
         )
     if response.finish_reason == "length":
         raise StreamBroken(f"{name} came to the end of what it may write before it had said anything.")
-    raise StreamBroken(f"{name} at {endpoint.address} answered nothing at all.")
+    raise StreamBroken(f"{name} of {endpoint.called} answered nothing at all.")
 
 
 def _is_said(part: object) -> bool:
@@ -70,12 +71,12 @@ def failure(error: Exception, endpoint: Endpoint, name: str, silence: float) -> 
         return error
     said = _Said(error, endpoint, name)
     if whole := next((cause for cause in _causes(error) if isinstance(cause, NotAStream)), None):
-        return StreamBroken(f"{endpoint.address} answered with something that is no stream{said.quote(whole.body)}.")
+        return StreamBroken(f"{endpoint.called} answered with something that is no stream{said.quote(whole.body)}.")
     if isinstance(error, ModelConnectionError):
         return said.unconnected(error, silence)
     if isinstance(error, ModelAPIError):
         return said.refused(error)
-    return StreamBroken(f"What {endpoint.address} answered makes no sense ({type(error).__name__}).")
+    return StreamBroken(f"What {endpoint.called} answered makes no sense ({type(error).__name__}).")
 
 
 class _Said:
@@ -87,16 +88,16 @@ class _Said:
         self._name = name
 
     def unconnected(self, error: ModelConnectionError, silence: float) -> ModelError:
-        address = self._endpoint.address
+        called = self._endpoint.called
         if error.phase in ("connect", "pool"):
             start = "start it" if self._endpoint.is_local else "look at the network"
-            return ModelUnavailable(f"{address} cannot be reached: {start}, or choose another model.")
+            return Unreachable(f"{called} cannot be reached: {start}, or choose another model.")
         if isinstance(error, ModelTimeoutError):
-            return StreamBroken(f"{address} has said nothing for {silence:g} seconds.")
-        return StreamBroken(f"The connection to {address} broke off.")
+            return StreamBroken(f"{called} has said nothing for {silence:g} seconds.")
+        return StreamBroken(f"The connection to {called} broke off.")
 
     def refused(self, error: ModelAPIError) -> ModelError:
-        address, provider, words = self._endpoint.address, self._endpoint.provider, self.quote(error.body)
+        called, words = self._endpoint.called, self.quote(error.body)
         if self._overflows(error):
             return ContextOverflow(f"The conversation is longer than {self._name} can read: /compress shortens it.")
         match error:
@@ -106,20 +107,20 @@ class _Said:
                 return UnknownModel(self._unknown(error))
             case ModelQuotaExceededError():
                 return RateLimited(
-                    f"The account at {provider} has nothing left: add to it, or choose another model{words}.", math.inf
+                    f"The account at {called} has nothing left: add to it, or choose another model{words}.", math.inf
                 )
             case ModelRateLimitError():
                 wait = "" if error.retry_after is None else f" for {error.retry_after:.0f} seconds"
-                return RateLimited(f"{provider} takes no more questions{wait or ' for now'}{words}.", error.retry_after)
+                return RateLimited(f"{called} takes no more questions{wait or ' for now'}{words}.", error.retry_after)
             case ModelUnavailableError():
-                return ModelUnavailable(f"{address} is too busy: try again in a moment{words}.")
+                return ModelUnavailable(f"{called} is too busy: try again in a moment{words}.")
             case ModelServerError():
                 return ModelUnavailable(
-                    f"{address} has a fault of its own{_status(error)}: try again in a moment{words}."
+                    f"{called} has a fault of its own{_status(error)}: try again in a moment{words}."
                 )
             case ModelRequestRejectedError() | ModelHTTPError():
-                return ModelError(f"{address} does not take this question{_status(error)}{words}.")
-        return StreamBroken(f"{address} broke the answer off{words or self.quote(error.message)}.")
+                return ModelError(f"{called} does not take this question{_status(error)}{words}.")
+        return StreamBroken(f"{called} broke the answer off{words or self.quote(error.message)}.")
 
     def quote(self, body: object) -> str:
         """What the provider said about it, to be put behind a sentence."""
@@ -135,19 +136,19 @@ class _Said:
         return status in (400, 413, 422, 500) and bool(_OVERFLOW.search(_message(error.body)[:10_000]))
 
     def _unwelcome(self, error: ModelAPIError) -> str:
-        address, variable = self._endpoint.address, self._endpoint.key_name
+        called, variable = self._endpoint.called, self._endpoint.key_name
         if not variable:
-            return f"{address} wants a key, and none was given to it."
+            return f"{called} wants a key, and none was given to it."
         if isinstance(error, ModelHTTPError) and error.status_code == 403:
-            return f"{address} does not allow the key in {variable} to use {self._name}."
-        return f"{address} does not accept the key in {variable}: set {variable} to a valid one."
+            return f"{called} does not allow the key in {variable} to use {self._name}."
+        return f"{called} does not accept the key in {variable}: set {variable} to a valid one."
 
     def _unknown(self, error: ModelAPIError) -> str:
         meant = error.suggested_model_id if isinstance(error, ModelHTTPError) else None
         hint = f" (perhaps {meant.partition(':')[2] or meant})" if meant else ""
         return (
-            f"{self._endpoint.address} has no model {self._name!r}: choose another{hint} with `/model NAME`, or with"
-            " `model:` in config.yaml."
+            f"{self._endpoint.called} has no model {self._name!r}: choose another{hint} with `-m NAME`, `/model NAME`"
+            " or `model:` in config.yaml."
         )
 
 

@@ -7,18 +7,19 @@ from prompt_toolkit.application import Application
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout import FormattedTextControl, Layout, Window
 
-from segue.cli.chatting.asking import Agreement
+from segue.cli.chatting.asking import Agreement, all_of
 from segue.cli.chatting.editor import Fragments, Terminal
 
 HESITATION = 0.5
 """Seconds in which no key counts and none is offered: whoever was typing something else has not agreed to anything."""
-_KEYS = {"y": Agreement.YES, "n": Agreement.NO, "a": Agreement.ALWAYS, "escape": Agreement.NO, "c-c": Agreement.NO}
+_KEYS = {"y": Agreement.YES, "n": Agreement.NO, "a": Agreement.ALL, "escape": Agreement.NO}
 
 
 class AgreementLine:
-    """`Allow? [y]es [n]o [a]lways`, with the seconds that are left."""
+    """`Allow? [y]es [n]o [a]ll commands of this conversation`, with the seconds that are left."""
 
-    def __init__(self, terminal: Terminal, seconds: float) -> None:
+    def __init__(self, terminal: Terminal, seconds: float, kind: str) -> None:
+        self._kind = kind
         self._shown_at = time.monotonic()
         self._seconds = seconds
         self._is_open = False
@@ -34,12 +35,12 @@ class AgreementLine:
         self._app.ttimeoutlen = 0.1  # seconds; a lone Escape counts soon
 
     async def answer(self) -> Agreement:
-        """What the person says, or no when the time is over."""
+        """What the person says, or that nobody said anything before the time was over."""
         self._shown_at = time.monotonic()
         loop = asyncio.get_running_loop()
         to_come = [
             loop.call_later(HESITATION, self._open),
-            loop.call_later(self._seconds, self.give, Agreement.NO),
+            loop.call_later(self._seconds, self.give, Agreement.NOBODY),
         ]
         try:
             if self._given is None:
@@ -62,6 +63,7 @@ class AgreementLine:
         keys.add("<bracketed-paste>")(_ignore)
         for key, agreement in _KEYS.items():
             keys.add(key)(lambda _event, agreement=agreement: self._press(agreement))
+        keys.add("c-c")(lambda _event: self.give(Agreement.STOP))
         return keys
 
     def _open(self) -> None:
@@ -78,7 +80,7 @@ class AgreementLine:
         if not self._is_open:
             return [("bold", "Allow? ")]
         left = max(round(self._shown_at + self._seconds - time.monotonic()), 0)
-        return [("bold", "Allow? "), ("", "[y]es  [n]o  [a]lways"), ("fg:ansibrightblack", f"  {left} s")]
+        return [("bold", "Allow? "), ("", f"[y]es  [n]o  {all_of(self._kind)}"), ("fg:ansibrightblack", f"  {left} s")]
 
 
 def _ignore(_event: KeyPressEvent) -> None:

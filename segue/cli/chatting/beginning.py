@@ -2,6 +2,9 @@
 
 from typing import NamedTuple
 
+HISTORY = "history"
+"""The file in the home with what was typed before."""
+
 
 class Beginning(NamedTuple):
     """What was said on the command line."""
@@ -11,6 +14,7 @@ class Beginning(NamedTuple):
     question: str | None = None
     model: str | None = None
     is_allowed: bool = False
+    is_branch: bool = False
 
     @property
     def is_new(self) -> bool:

@@ -28,6 +28,7 @@ _OPTIONS: tuple[Any, ...] = (
         help="Go on with the last conversation, or with the newest part of NAME.",
     ),
     click.option("-r", "--resume", "wanted", metavar="ID|TITLE", help="Go on with this conversation."),
+    click.option("--branch", is_flag=True, help="With -r: go on in a branch of it, and leave it as it is."),
     click.option("-m", "--model", metavar="NAME", help="The model that answers."),
     click.option("-y", "--yes", is_flag=True, help="Let the agent's tools run without asking."),
 )
@@ -40,13 +41,17 @@ def chat(**options: Any) -> None:
     run(**options)
 
 
-def run(question: str | None, latest: str | None, wanted: str | None, model: str | None, yes: bool) -> None:
+def run(
+    question: str | None, latest: str | None, wanted: str | None, branch: bool, model: str | None, yes: bool
+) -> None:
     """Talk, and leave with a code that says whether a single question was answered."""
     from segue.cli.chatting.beginning import Beginning
     from segue.cli.chatting.here import keyboard_here
 
     if latest is not None and wanted is not None:
         raise click.UsageError("-c and -r both name a conversation; give one of them.")
+    if branch and wanted is None:
+        raise click.UsageError("--branch needs -r and the conversation to begin a branch of.")
     if question == "-":
         question = sys.stdin.read()
     begin = Beginning(
@@ -55,6 +60,7 @@ def run(question: str | None, latest: str | None, wanted: str | None, model: str
         question=question,
         model=model,
         is_allowed=yes,
+        is_branch=branch,
     )
     with keyboard_here() if question is None else nullcontext("") as typed:
         import asyncio  # slow to load, and most commands do without

@@ -12,7 +12,7 @@ _OFFERED = 20
 def offers_from(store: Store) -> Offers:
     def conversations(typed: str) -> list[Offer]:
         """Called in another thread, which the store does not mind."""
-        wanted = Filter(min_messages=1, beginning=typed)
+        wanted = Filter(beginning=typed)
         found = store.read(OWNER_AT_CONSOLE, list_sessions, wanted, _OFFERED)
         return [Offer(one.title or one.id, one.first_line) for one in found]
 

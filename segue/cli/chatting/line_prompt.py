@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager, suppress
 from typing import TextIO
 
 from segue.cli.chatting import interrupts
-from segue.cli.chatting.asking import Agreement, Heard, Interrupted
+from segue.cli.chatting.asking import SECONDS, Agreement, Heard, Interrupted, all_of
 from segue.cli.chatting.piping import Pipe
 from segue.cli.chatting.screen import Screen
 from segue.core.text import printable
 
 _AT_ONCE = 65_536
-_ANSWERS = {"y": Agreement.YES, "yes": Agreement.YES, "a": Agreement.ALWAYS, "always": Agreement.ALWAYS}
+_ANSWERS = {"y": Agreement.YES, "yes": Agreement.YES, "a": Agreement.ALL, "all": Agreement.ALL}
 
 
 class LinePrompt:
@@ -34,16 +34,19 @@ class LinePrompt:
             if line is None or line.strip():
                 return line
 
-    async def agree(self, question: str, seconds: float = 60.0) -> Agreement:
+    async def agree(self, question: str, kind: str = "commands", seconds: float = SECONDS) -> Agreement:
         if self._terminal is None or not os.isatty(self._descriptor):
             return Agreement.NO  # what comes through a pipe is no answer
-        self._show(f"{printable(question)}\n[y]es, [n]o, [a]lways? ")
+        self._show(f"{printable(question)}\n[y]es, [n]o, {all_of(kind)}? ")
         try:
             line = await asyncio.wait_for(self._line(), seconds)
         except TimeoutError:
             self._show("\n")
-            return Agreement.NO
+            return Agreement.NOBODY
         return _ANSWERS.get((line or "").strip().lower(), Agreement.NO)
+
+    def redraw(self) -> None:
+        """Nothing is shown below."""
 
     @asynccontextmanager
     async def listening(

@@ -10,6 +10,9 @@ from segue.cli.output import cut
 from segue.core.events import ToolCall, ToolFinished
 from segue.core.text import count, one_line
 
+MOST_LINES = 20
+"""Of what a tool says, for whoever wants to see it."""
+_WENT_WELL = "[exit code 0]"
 _FEW_CHARACTERS = 2_000  # of arguments and output; no terminal shows more on a line
 
 
@@ -21,15 +24,32 @@ def tool_line(call: ToolCall, columns: int) -> Text:
 
 def result_line(result: ToolFinished, seconds: float | None, columns: int, *, is_named: bool) -> Text:
     """How it went: a mark, the time it took, the first line of what it returned, and how many more there are."""
-    lines = [line for line in result.output.strip().split("\n", 1_000) if line.strip()]
+    lines = _lines(result)
     first = one_line(lines[0][:_FEW_CHARACTERS]) if lines else "nothing returned"
     more = f" (+{count(len(lines) - 1, 'line')})" if len(lines) > 1 else ""
-    pieces = [("  ✗ ", "bold red") if result.is_error else ("  ✓ ", "green")]
+    indent = "" if seconds is None else "  "  # below the call, if it was made
+    pieces = [(f"{indent}✗ ", "bold red") if result.is_error else (f"{indent}✓ ", "green")]
     if is_named:
         pieces.append((f"{one_line(result.call.name)} ", "cyan"))
     if seconds is not None:
         pieces.append((f"{duration(seconds)}  ", "dim"))
     return _fitted([*pieces, (first, "" if result.is_error else "dim")], columns, end=more)
+
+
+def output_lines(result: ToolFinished, columns: int) -> list[Text]:
+    """What a tool returned, each line cut to fit, and how many more there are; nothing when one line was all."""
+    lines = _lines(result)
+    if len(lines) < 2:
+        return []
+    shown = [_fitted([("    ", ""), (one_line(line[:_FEW_CHARACTERS]), "dim")], columns) for line in lines[:MOST_LINES]]
+    left = len(lines) - MOST_LINES
+    return [*shown, Text(f"    … {count(left, 'more line')}", "dim")] if left > 0 else shown
+
+
+def _lines(result: ToolFinished) -> list[str]:
+    """Those with something on them; that a command went well is said by the mark."""
+    lines = [line for line in result.output.strip().split("\n", 1_000) if line.strip()]
+    return lines[:-1] if len(lines) > 1 and lines[-1] == _WENT_WELL else lines
 
 
 def marked_line(mark: str, style: str, text: str) -> Text:

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from prompt_toolkit.auto_suggest import AutoSuggest, Suggestion
@@ -68,8 +68,15 @@ class Past(History):
             return []
         return [entry for line in lines if line and (entry := _entry(line)) is not None]
 
+    def forget(self, said: Collection[str]) -> int:
+        """Remove the entries that are one of these texts; how many there were."""
+        entries = self._read()
+        left = [entry for entry in entries if entry not in said]
+        if len(left) < len(entries):
+            self._replace([_written(entry) for entry in left])
+        return len(entries) - len(left)
+
     def _shorten(self) -> None:
-        """Keep the newest, by way of a second file, so that there is always a whole one."""
         entries = self._read()
         kept, size = [], 0
         for entry in reversed(entries[-_KEPT:]):
@@ -77,11 +84,15 @@ class Past(History):
             size += len(kept[-1])
             if size > LARGEST_FILE // 2:
                 break
+        self._replace(kept[::-1])
+
+    def _replace(self, lines: list[bytes]) -> None:
+        """By way of a second file, so that there is always a whole one."""
         shorter = self._file.with_name(f"{self._file.name}.{os.getpid()}")
         with os.fdopen(os.open(shorter, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
-            file.writelines(reversed(kept))
+            file.writelines(lines)
         shorter.replace(self._file)
-        self._entries = len(kept)
+        self._entries = len(lines)
 
 
 def _written(entry: str) -> bytes:

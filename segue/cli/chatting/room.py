@@ -1,24 +1,28 @@
 """One chat in one terminal: what is typed goes to the conversation, and what comes of it to the screen."""
 
+import asyncio
 from collections.abc import Awaitable
+from dataclasses import replace
 from pathlib import Path
 
 from segue.agent.chat import Chat
 from segue.app.chatting import OpenChat
+from segue.app.crew import OFFLINE
 from segue.cli.chatting import interrupts
-from segue.cli.chatting.asking import Agreement, Prompt
+from segue.cli.chatting.asking import SECONDS, Agreement, Prompt
 from segue.cli.chatting.beginning import Beginning
 from segue.cli.chatting.farewell import farewell
 from segue.cli.chatting.here import screen_here
 from segue.cli.chatting.piping import Pipe
 from segue.cli.chatting.recap_panel import recap_line, recap_panel
 from segue.cli.chatting.screen import Screen
+from segue.cli.chatting.standing import OFFLINE as NO_KEY
 from segue.cli.chatting.standing import Standing
 from segue.config import Settings
 from segue.config.chat_settings import Approval, ResumeDisplay
 from segue.core.commands import Command, Unknown, parse
 from segue.core.errors import Invalid, SegueError
-from segue.core.events import CarryOn, Done, Event, Failed, Note, Steered, ToolCall
+from segue.core.events import CarryOn, Done, Event, Failed, Note, Steered, ToolCall, ToolFinished
 from segue.core.preferences import Verbosity
 from segue.core.recap import recap
 from segue.core.scope import OWNER_AT_CONSOLE
@@ -41,9 +45,11 @@ class Room:
         self._chat: Chat = self._open.chat
         self._prompt: Prompt | None = None
         self._allowed: set[str] = set()
+        self._refused: set[str] = set()
         self._later: list[str] = []
         self._standing = standing
-        standing.model = lambda: self._chat.model
+        standing.model = lambda: NO_KEY if self._chat.model == OFFLINE else self._chat.model
+        self._open.crew.when_known(standing.redraw)
         self._failure: str | None = None
         self._is_elsewhere = False
 
@@ -54,8 +60,12 @@ class Room:
         await self._go()
 
     async def _go(self) -> None:
-        if self._begin.name is not None:
-            answer: Answer | None = await self._chat.resume(self._begin.name)
+        answer: Answer | None
+        if self._begin.name is not None and self._begin.is_branch:
+            answer = await self._chat.branch(self._begin.name)
+            self._screen.say("" if self._is_single else answer.text)
+        elif self._begin.name is not None:
+            answer = await self._chat.resume(self._begin.name)
         elif self._begin.is_latest:
             answer = await self._chat.resume_latest()
             if answer is None:
@@ -110,6 +120,8 @@ class Room:
         answer = await self._chat.command(command)
         if answer.text and not isinstance(answer.act, Quit):
             self._screen.say(answer.text)
+        if isinstance(answer.act, Switch | Begin):
+            self._allowed.clear()
         match answer.act:
             case Quit():
                 return False
@@ -133,6 +145,7 @@ class Room:
         except SegueError as error:
             self._show(Failed(str(error)))
         if self._is_elsewhere:
+            self._allowed.clear()
             await self._arrived(Answer("", None))
 
     async def _arrived(self, answer: Answer, *, is_told: bool = False) -> None:
@@ -191,6 +204,8 @@ class Room:
                 self._failure = sentence
             case CarryOn():
                 self._is_elsewhere = True
+            case ToolFinished(call) if call.id in self._refused:
+                event = replace(event, output="not allowed")  # the whole sentence is for the model
             case Done(was_stopped=True):
                 for line in self._later:
                     self._tell(f"Not done any more: {line}")
@@ -212,9 +227,19 @@ class Room:
         if policy is not Approval.ASK or call.name in self._allowed:
             return policy is not Approval.DENY
         if self._prompt is None:
+            self._refused.add(call.id)
             self._tell(f"{call.name} was not allowed, because nobody could be asked; --yes allows it.")
             return False
-        agreement = await self._prompt.agree(f"{call.name}: {risk}")
-        if agreement is Agreement.ALWAYS:
+        kind = "commands" if call.name == "terminal" else f"uses of {call.name}"
+        agreement = await self._prompt.agree(f"{call.name}: {risk}", kind)
+        if agreement is Agreement.ALL:
             self._allowed.add(call.name)
-        return agreement is not Agreement.NO
+        if agreement in (Agreement.YES, Agreement.ALL):
+            return True
+        self._refused.add(call.id)
+        if agreement is Agreement.NOBODY:
+            self._tell(f"Nobody answered within {SECONDS:.0f} seconds.")
+        if agreement is Agreement.STOP:
+            self._chat.stop()
+            await asyncio.sleep(0)  # where the turn ends
+        return False

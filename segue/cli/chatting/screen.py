@@ -11,7 +11,7 @@ from rich.text import Text as Line
 
 from segue.cli.chatting.blocks import Block, Blocks
 from segue.cli.chatting.indicator import Indicator
-from segue.cli.chatting.lines import marked_line, result_line, tool_line
+from segue.cli.chatting.lines import marked_line, output_lines, result_line, tool_line
 from segue.cli.chatting.paper import Paper
 from segue.cli.chatting.typesetting import Typesetter
 from segue.cli.output import terminal_columns
@@ -201,6 +201,9 @@ class Screen:
             seconds = None if begun is None else self._clock() - begun
             is_named = self._last_call != event.call.id or begun is None
             self.put(result_line(event, seconds, self._paper.width, is_named=is_named))
+            if self.verbosity.has_output:
+                for line in output_lines(event, self._paper.width):
+                    self.put(line)
             self._last_call = None
 
     def _tell(self, mark: str, style: str, text: str) -> None:

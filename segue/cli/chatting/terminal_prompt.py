@@ -11,7 +11,7 @@ from prompt_toolkit.buffer import Buffer
 from segue.cli.chatting import interrupts
 from segue.cli.chatting.above import Above
 from segue.cli.chatting.agreement_line import AgreementLine
-from segue.cli.chatting.asking import Agreement, Heard, Interrupted
+from segue.cli.chatting.asking import SECONDS, Agreement, Heard, Interrupted
 from segue.cli.chatting.editor import SIGN, Editor, Fragments, Terminal, editor, terminal_here, type_first
 from segue.cli.chatting.keys import Key, typing_keys
 from segue.cli.chatting.offers import Offers
@@ -62,11 +62,14 @@ class TerminalPrompt:
         finally:
             self._mark_pastes()
 
-    async def agree(self, question: str, seconds: float = 60.0) -> Agreement:
+    async def agree(self, question: str, kind: str = "commands", seconds: float = SECONDS) -> Agreement:
         """The whole question is shown, however long: nobody agrees to what they could not read."""
         self._above.write(f"\n{printable(question).strip()}\n")
-        line = AgreementLine(self._terminal, seconds)
+        line = AgreementLine(self._terminal, seconds, kind)
         return await (self._steering.agree(line) if self._steering else line.answer())
+
+    def redraw(self) -> None:
+        self._editor.app.invalidate()
 
     @asynccontextmanager
     async def listening(

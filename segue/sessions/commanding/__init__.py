@@ -13,14 +13,14 @@ from segue.sessions.commanding.measuring import context
 from segue.sessions.commanding.naming import title
 from segue.sessions.commanding.switching import branch, new, resume, sessions
 from segue.sessions.commanding.telling import status, usage
-from segue.sessions.commanding.undoing import retry, undo
+from segue.sessions.commanding.undoing import redo, retry, undo
 
 READS = frozenset(
     {"sessions", "history", "retry", "compress", "search", "status", "usage", "context", "stop", "help", "quit"}
 )
 """Commands that change nothing: they can be given a transaction for reading."""
 
-CHANGES = frozenset({"title", "undo", "model", "think", "verbose"})
+CHANGES = frozenset({"title", "undo", "redo", "model", "think", "verbose"})
 """Commands that change the session they are given in: whoever gives one has to have it."""
 
 
@@ -55,6 +55,7 @@ _ACTS: dict[str, Callable[[Transaction, str, Situation], Answer]] = {
     "history": history,
     "search": find,
     "undo": undo,
+    "redo": redo,
     "retry": retry,
     "model": model,
     "think": think,

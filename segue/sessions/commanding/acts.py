@@ -61,6 +61,8 @@ class Situation(NamedTuple):
     """Makes a session ours, in the transaction that goes over to it; raises when somebody else is at work there."""
     is_ours: Callable[[Transaction, str], bool] = _everything_is
     """Whether we are still the ones at work in a session, so that it ends when we leave it."""
+    undone: tuple[int, ...] = ()
+    """The places of the messages that the last `/undo` took, if nothing was said since."""
     is_answering: bool = False
     """Whether an answer is being written at this moment."""
     in_terminal: bool = True
@@ -94,6 +96,18 @@ class Again:
     text: str
     content: Any
     undo_from: int
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """The messages at these places were taken back; `/redo` may bring them back."""
+
+    seqs: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Redone:
+    """What was undone last speaks again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +148,7 @@ class Quit:
     """Leave."""
 
 
-Act = Switch | Begin | Again | Prefer | Title | Offer | Compress | Stop | Quit
+Act = Switch | Begin | Again | Undone | Redone | Prefer | Title | Offer | Compress | Stop | Quit
 
 
 class Answer(NamedTuple):

@@ -19,7 +19,7 @@ from segue.sessions.starting import end_session, reopen_session
 _LISTED = 10
 _MOST = 50
 _NUMBER = re.compile("[0-9]{1,3}")
-_SPOKEN = Filter(kinds=(Kind.INTERACTIVE,), min_messages=1)
+_SPOKEN = Filter(kinds=(Kind.INTERACTIVE,))
 
 
 def new(tx: Transaction, argument: str, situation: Situation) -> Answer:
@@ -82,6 +82,9 @@ def branch(tx: Transaction, argument: str, situation: Situation) -> Answer:
     _leave(tx, situation, "branched")
     told = f"You are in a branch now, “{name_of(made)}” ({one_line(fresh)})."
     told += f" “{name_of(session)}” stays as it is: {way_back(session.id)}"
+    if not made.title:
+        told = f"You are in a branch of “{name_of(session)}” now ({one_line(fresh)}); /title names it."
+        told += f" What it comes from stays as it is: {way_back(session.id)}"
     return Answer(told, Switch(fresh, recap=False, preferences=decode(made.model_config)))
 
 

@@ -1,13 +1,13 @@
-"""`/undo` and `/retry`: what was said last falls silent, at once or when it is said again."""
+"""`/undo`, `/redo` and `/retry`: what was said last falls silent, speaks again, or is said again."""
 
 from segue.core.errors import InUse
 from segue.core.messages import SUMMARY_SEQ, Message, first_line_of
 from segue.core.sessions import Session
 from segue.core.text import count, one_line, shorten
 from segue.ports.store import Transaction
-from segue.sessions.commanding.acts import Again, Answer, Situation, session_of
+from segue.sessions.commanding.acts import Again, Answer, Redone, Situation, Undone, session_of
 from segue.sessions.commanding.wording import how_many
-from segue.sessions.rewinding import Rewound, rewind_turns
+from segue.sessions.rewinding import Rewound, restore_seqs, rewind_turns
 
 _QUOTED = 80
 
@@ -15,15 +15,30 @@ _QUOTED = 80
 def undo(tx: Transaction, argument: str, situation: Situation) -> Answer:
     turns = how_many(argument, 1, "/undo")
     session = session_of(tx, situation)
+    live = [message.seq for message in tx.messages.of(session.id)] if session else []
     done = _rewind(tx, session, turns, situation)
     if session is None or done.target is None:
         return Answer(_nothing(tx, session, "undo"))
     name, seq = one_line(session.id), done.target.seq
+    fewer = " There were no more." if done.turns < turns else ""
     return Answer(
-        f"Undone: {count(done.turns, 'turn')}, {count(done.messages, 'message')}, from “{_quoted(done.target)}” on.\n"
-        f"Nothing is lost: `segue sessions show {name} --around {seq}` shows what was undone, and in Python"
-        f" `SessionDB().restore_rewound({name!r}, {done.target.id})` brings it back."
+        f"Undone: {count(done.turns, 'turn')}, {count(done.messages, 'message')}, from “{_quoted(done.target)}” on."
+        f"{fewer}\nNothing is lost: /redo brings it back, until something else is said, and"
+        f" `segue sessions show {name} --around {seq}` shows it at any time.",
+        Undone(tuple(one for one in live if one >= seq)),
     )
+
+
+def redo(tx: Transaction, _argument: str, situation: Situation) -> Answer:
+    session = session_of(tx, situation)
+    seqs = situation.undone
+    if session is None or not seqs or tx.messages.of(session.id, after=seqs[0] - 1, limit=1):
+        return Answer("There is nothing to bring back: nothing was undone here, or something else was said since.")
+    _refuse_while_answering(situation)
+    restored = restore_seqs(tx, session.id, seqs)
+    first = tx.messages.find_seq(session.id, seqs[0])
+    said = f", from “{_quoted(first)}” on" if first else ""
+    return Answer(f"Back again: {count(restored, 'message')}{said}.", Redone())
 
 
 def retry(tx: Transaction, _argument: str, situation: Situation) -> Answer:

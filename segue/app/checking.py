@@ -1,0 +1,46 @@
+"""What of the settings cannot work, as far as that can be told without asking anybody."""
+
+from collections.abc import Iterator, Mapping
+
+from segue.agent.choosing import LOCAL, Endpoint, NotChosen, choose, endpoints_from, provider_in
+from segue.app.entry import load_entry
+from segue.config import Settings
+from segue.core.errors import Invalid
+
+
+def troubles(settings: Settings, environ: Mapping[str, str]) -> list[str]:
+    """A sentence for each: the agent that cannot be loaded, and every name of a model that means none."""
+    return [*_of_the_entry(settings), *_of_the_models(settings, environ)]
+
+
+def _of_the_entry(settings: Settings) -> Iterator[str]:
+    if settings.agent.entry:
+        try:
+            load_entry(settings.agent.entry, settings.home)
+        except Invalid as error:
+            yield str(error)
+
+
+def _of_the_models(settings: Settings, environ: Mapping[str, str]) -> Iterator[str]:
+    endpoints = endpoints_from(environ, configured(settings))
+    for where, name in named_models(settings).items():
+        if provider_in(settings.models.aliases.get(name, name)) in dict(LOCAL):
+            continue  # whether it runs is seen when it is asked
+        found = choose(name, settings.models.aliases, endpoints)
+        if isinstance(found, NotChosen):
+            yield f"{where} is {name}: {found.sentence}"
+
+
+def named_models(settings: Settings) -> dict[str, str]:
+    """Every model that the settings name, by where it stands."""
+    named = {"model": settings.model} if settings.model else {}
+    named |= {f"models.aliases.{alias}": name for alias, name in settings.models.aliases.items()}
+    return named | {f"models.fallback[{at}]": name for at, name in enumerate(settings.models.fallback)}
+
+
+def configured(settings: Settings) -> list[Endpoint]:
+    """The places that the settings name themselves."""
+    return [
+        Endpoint(name, one.kind.value, one.base_url, one.api_key, f"providers.{name}.api_key")
+        for name, one in settings.providers.items()
+    ]
