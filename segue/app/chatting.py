@@ -19,9 +19,11 @@ from segue.agent.turn import Agrees
 from segue.app.crew import Crew
 from segue.config import Settings
 from segue.core.compaction import Pruning, Rules
+from segue.core.preferences import Preferences
 from segue.core.prompts import Place, system_prompt
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.sizes import UNKNOWN_WINDOW
+from segue.ports.agent import Agent
 from segue.ports.model import Model
 from segue.ports.tool import Tool
 from segue.sessions.backgrounding import mark_lost
@@ -47,23 +49,26 @@ class OpenChat:
         self._holder = Holder(self._door, run, is_gone)
         self._background = Background(store, scope, run.id, settings.home / "logs" / "processes")
         notes = notes_of(scope, settings.home / "memory")
-        tools = tools_for(
-            machine=Machine(cwd, config.environment_of_tools(), settings.home, self._background),
-            notes=notes,
-            search=SessionSearch(store, scope, lambda: zone, now=time.time, clock=time.monotonic),
-        )
+        search = SessionSearch(store, scope, lambda: zone, now=time.time, clock=time.monotonic)
+        self._cwd = self._folder = cwd
+        self._tell = tell
+
+        def tools() -> list[Tool]:
+            machine = Machine(self._folder, config.environment_of_tools(), settings.home, self._background)
+            return tools_for(machine=machine, notes=notes, search=search)
+
         offline = OfflineAgent(store, scope, time.time, lambda: zone)
         self.crew = Crew(settings, config.environment_of_models(), tools, offline, tell)
         self.chat = Chat(
             Kit(
                 door=self._door,
                 holder=self._holder,
-                agent_for=self.crew.agent_for,
+                agent_for=self._agent_for,
                 model_named=self.crew.named,
                 resolve_model=self.crew.resolve,
                 new_session_id=app.new_session_id,
-                prompt=lambda began: _prompt(began, cwd, tools),
-                parts=lambda: [(tool.spec.name, len(json.dumps(tool.spec))) for tool in tools],
+                prompt=lambda began: _prompt(began, cwd, tools()),
+                parts=lambda: [(tool.spec.name, len(json.dumps(tool.spec))) for tool in tools()],
                 agrees=agrees,
                 zone=zone,
                 compression=Compression(self._door, self._holder, self._means(settings, notes)),
@@ -72,6 +77,18 @@ class OpenChat:
                 freshness=settings.agent.auto_continue_freshness,
             )
         )
+
+    async def _agent_for(self, chosen: Preferences) -> Agent:
+        """Who answers, with tools that work where the conversation began, as the agent was told."""
+        session = await self.chat.session()
+        begun = Path(session.cwd) if session and session.cwd else self._cwd
+        if not begun.is_dir():
+            self._tell(
+                f"The folder of this conversation, {begun}, is not there any more; its tools work in {self._cwd}."
+            )
+            begun = self._cwd
+        self._folder = begun
+        return await self.crew.agent_for(chosen)
 
     def _means(self, settings: Settings, notes: Path) -> Means:
         return Means(self._summariser, app.new_session_id, lambda: _is_writable(notes), _rules(settings))

@@ -34,7 +34,7 @@ class Crew:
         self,
         settings: Settings,
         environ: Mapping[str, str],
-        tools: Sequence[Tool],
+        tools: Callable[[], Sequence[Tool]],
         offline: OfflineAgent,
         tell: Callable[[str], None],
     ) -> None:
@@ -66,7 +66,7 @@ class Crew:
         named = list(dict.fromkeys([first, *self._stand_ins()]))
         last = len(named) - 1
         trying = [Trying(self._model(one), self._tell, has_other=at < last) for at, one in enumerate(named)]
-        return Loop(trying, self._tools)
+        return Loop(trying, self._tools())
 
     def when_known(self, call: Callable[[], None]) -> None:
         """Have something called, in any thread, as soon as it is known what answers."""
