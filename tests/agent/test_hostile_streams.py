@@ -6,13 +6,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
+from places import Place, run
 from raw_model_server import Play, RawModelServer
 
 from segue.agent.choosing import Endpoint, Kind
+from segue.agent.loop import Loop
 from segue.agent.providers.model import ProviderModel, warm_up
 from segue.core.errors import ModelError, ModelUnavailable, RateLimited, StreamBroken
-from segue.core.events import Reasoning, Reply, Text
+from segue.core.events import Done, Failed, Reasoning, Reply, Text
 from segue.ports.model import Request
+from segue.storage.store import SqlStore
 
 KINDS: tuple[Kind, ...] = ("openai", "anthropic")
 KEY = "sk-not-a-real-key-0123456789abcdef"
@@ -453,3 +456,49 @@ def test_whoever_stops_listening_leaves_nothing_open(server: RawModelServer, kin
 
     server.play(Play(WHOLE[kind], pause=0.2))
     assert asyncio.run(asyncio.wait_for(listen(), 10)) == "Reasoning"
+
+
+# In a conversation
+
+
+FINE = {
+    "openai": [sse(delta(role="assistant", content="Fine.")), sse(delta("stop")), sse(USAGE), sse("[DONE]")],
+    "anthropic": [
+        ANTHROPIC[0],
+        *(
+            sse(chunk, event=True)
+            for chunk in (
+                {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+                {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Fine."}},
+                {"type": "content_block_stop", "index": 0},
+                {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 5}},
+                {"type": "message_stop"},
+            )
+        ),
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("length", range(1, len(OPENAI) - 3))
+def test_after_a_cut_the_conversation_is_valid_and_goes_on(
+    server: RawModelServer, store: SqlStore, kind: Kind, length: int
+) -> None:
+    base_url = server.url + ("/v1" if kind == "openai" else "")
+    model = ProviderModel(Endpoint(kind, kind, base_url, KEY, "SOME_API_KEY"), "some-model", silence=5.0)
+    place = Place(store, Loop([model], []))
+
+    async def work() -> None:
+        server.play(Play(WHOLE[kind][:length], cuts=True))
+        failures = [event for event in await place.say("hello") if isinstance(event, Failed)]
+        assert len(failures) == 1
+        server.play(Play(FINE[kind]))
+        assert Done() in await place.say("and now?")
+        await model.aclose()
+
+    run(place, work)
+    assert place.rows()[-1] == ("assistant", "Fine.")
+    assert [role for role, _ in place.rows() if role == "user"] == ["user", "user"]
+    asked = json.loads(server.asked[-1])["messages"]
+    assert not any(message.get("tool_calls") for message in asked), "half a call is none"
+    assert [message["role"] for message in asked if message["role"] != "system"][-1] == "user"
