@@ -13,12 +13,13 @@ from segue.agent.recollecting import PROVIDER
 from segue.agent.telling import offered
 from segue.agent.turn import Agrees, Emit, TurnRunner
 from segue.core.commands import Command
-from segue.core.compaction import KEPT_TURNS, Need
+from segue.core.compaction import Need
 from segue.core.errors import InvalidSession, SegueError
 from segue.core.events import CarryOn, Compressed, Event, Note, Reply, Steered
 from segue.core.leases import Lease
 from segue.core.messages import draft
 from segue.core.preferences import Preferences, encode
+from segue.core.pruning import KEPT_TURNS
 from segue.core.sessions import Kind, Session
 from segue.core.sizes import UNKNOWN_WINDOW, tokens_of_rest
 from segue.core.turns import Turn

@@ -17,11 +17,12 @@ from segue.agent.door import Door
 from segue.agent.footing import Footing
 from segue.agent.holding import Holder
 from segue.agent.summarising import Summariser, Summary
-from segue.core.compaction import Need, Plan, Rules, continued, plan
+from segue.core.compaction import Need, Plan, continued, plan
 from segue.core.errors import ModelError
 from segue.core.events import Compressed, Event, Failed, Note, Reply
 from segue.core.leases import Lease
 from segue.core.messages import Said, draft, said
+from segue.core.pruning import Rules
 from segue.core.sessions import Session
 from segue.core.silence import FLUSH_REQUEST, is_silent
 from segue.core.sizes import tokens_of_all

@@ -18,9 +18,9 @@ from segue.agent.summarising import Summariser
 from segue.agent.turn import Agrees
 from segue.app.crew import Crew
 from segue.config import Settings
-from segue.core.compaction import Pruning, Rules
 from segue.core.preferences import Preferences
 from segue.core.prompts import Place, system_prompt
+from segue.core.pruning import Pruning, Rules
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.sizes import UNKNOWN_WINDOW
 from segue.ports.agent import Agent

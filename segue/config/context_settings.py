@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from segue.config.declaring import about, is_word
 from segue.config.kinds import Amount, Number, Text
-from segue.core.compaction import KEPT_TURNS, Pruning, Rules
+from segue.core.pruning import KEPT_TURNS, Pruning, Rules
 
 _MOST_CHARACTERS = 10_000_000
 _RULES, _PRUNING = Rules(), Pruning()

@@ -8,11 +8,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from segue.core.messages import SUMMARY_SEQ, Said, called
-from segue.core.pruning import NOTHING_LEFT, Cut, cut_of
+from segue.core.pruning import KEPT_TURNS, NOTHING_LEFT, Cut, Pruning, cut_of
 from segue.core.sizes import tokens_in, tokens_of
 from segue.core.text import shorten
 
-KEPT_TURNS = 20
 _LONGEST_TOLD = 4_000
 """Characters of one message in what a summary is made of; a long one keeps its beginning and its end."""
 _LONGEST_CALL = 500
@@ -110,7 +109,7 @@ def _line(message: Said) -> str:
 
 def _parts(line: str, most_tokens: int) -> Iterator[str]:
     """A line in pieces that fit, should it be longer than anything may be."""
-    most = max(most_tokens * 2, 1)  # characters, none of which is more than a token and a third
+    most = max(most_tokens * 3 // 4 - 1, 1)  # characters, none of which is more than a token and a third
     for at in range(0, len(line), most):
         yield line[at : at + most]
 
@@ -143,23 +142,6 @@ def _last_request(view: Sequence[Said]) -> str | None:
 
 
 # Old tool results
-
-
-class Pruning(NamedTuple):
-    """How old tool results are cut down."""
-
-    keep_last: int = 3
-    """Answers whose results stay whole."""
-    soft: float = 0.3
-    """The share of the window from which on they are cut."""
-    hard: float = 0.5
-    """The share from which on nothing of them is left."""
-    min_chars: int = 50_000
-    """Fewer characters of old results are not worth it: what a model has read already would have to be read again."""
-    max_chars: int = 4_000
-    """A result that is not longer stays as it is."""
-    head: int = 1_500
-    tail: int = 1_500
 
 
 class Pruned(NamedTuple):
@@ -195,17 +177,8 @@ def squeezed(kept: Sequence[Said], most_tokens: int) -> list[Pruned]:
     for at in sorted((at for at in sizes if kept[at].role == "tool"), key=lambda at: -sizes[at]):
         if too_many <= 0:
             break
-        left = max((sizes[at] - too_many) * 2, 200)  # characters, of which none is more than a token and a third
+        left = max((sizes[at] - too_many) * 3 // 4, 200)
         half = min(left, len(kept[at].content or "")) // 2
         cuts.append(Pruned(at, Cut(half, half)))
         too_many -= sizes[at] - tokens_in("x" * 2 * half)
     return cuts
-
-
-class Rules(NamedTuple):
-    """When a conversation is made shorter, and how much of it stays."""
-
-    threshold: float = 0.75
-    """The share of the window from which on it is compressed."""
-    kept_turns: int = KEPT_TURNS
-    pruning: Pruning = Pruning()

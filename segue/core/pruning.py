@@ -21,6 +21,35 @@ class Cut(NamedTuple):
 NOTHING_LEFT = Cut(0, 0)
 
 
+class Pruning(NamedTuple):
+    """How old tool results are cut down."""
+
+    keep_last: int = 3
+    """Answers whose results stay whole."""
+    soft: float = 0.3
+    """The share of the window from which on they are cut."""
+    hard: float = 0.5
+    """The share from which on nothing of them is left."""
+    min_chars: int = 50_000
+    """Fewer characters of old results are not worth it: what a model has read already would have to be read again."""
+    max_chars: int = 4_000
+    """A result that is not longer stays as it is."""
+    head: int = 1_500
+    tail: int = 1_500
+
+
+KEPT_TURNS = 20
+
+
+class Rules(NamedTuple):
+    """When a conversation is made shorter, and how much of it stays."""
+
+    threshold: float = 0.75
+    """The share of the window from which on it is compressed."""
+    kept_turns: int = KEPT_TURNS
+    pruning: Pruning = Pruning()
+
+
 def cut_of(noted: str | None) -> Cut | None:
     """The cut that was noted; whatever else somebody wrote there cuts nothing."""
     head, found, tail = (noted or "").partition(":")

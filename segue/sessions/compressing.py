@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from segue.core.compaction import Pruned, Pruning, prunable, squeezed
+from segue.core.compaction import Pruned, prunable, squeezed
 from segue.core.errors import InvalidSession
 from segue.core.leases import Lease
 from segue.core.messages import SUMMARY_SEQ, Draft, State
+from segue.core.pruning import Pruning
 from segue.core.sessions import COMPRESSION, Session, as_child
 from segue.core.turns import FLUSH, Turn
 from segue.ports.store import Transaction

@@ -14,10 +14,10 @@ from places import Place, Probe, Scripted, run
 from segue.agent.loop import Loop
 from segue.agent.summarising import Summariser
 from segue.core.commands import Command
-from segue.core.compaction import Pruning, Rules
 from segue.core.errors import ContextOverflow, InvalidSession, ModelError, ModelUnavailable
 from segue.core.events import Compressed, Event, Failed, Note, Reply, ToolCall
 from segue.core.messages import SUMMARY_SEQ, Message, draft
+from segue.core.pruning import Pruning, Rules
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.silence import FLUSH_REQUEST
 from segue.core.usage import Billing, Purpose, Usage

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from segue.core.compaction import Pruning, chunks, continued, plan, prunable, squeezed
+from segue.core.compaction import chunks, continued, plan, prunable, squeezed
 from segue.core.messages import SUMMARY_SEQ, Said, draft, said
 from segue.core.naming import chosen_title
-from segue.core.pruning import NOTHING_LEFT, Cut
+from segue.core.pruning import NOTHING_LEFT, Cut, Pruning
 from segue.core.silence import is_silent
 from segue.core.sizes import tokens_in, tokens_of_all
 from segue.core.summaries import accepted, fitted, plain_summary

@@ -11,11 +11,11 @@ from segue.agent.door import Door
 from segue.agent.holding import Holder
 from segue.agent.naming import Namer
 from segue.agent.summarising import Summariser
-from segue.core.compaction import Rules
 from segue.core.errors import ModelError
 from segue.core.events import Event, Reply, Text, ToolCall, ToolFinished
 from segue.core.leases import Run
 from segue.core.preferences import Preferences
+from segue.core.pruning import Rules
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.ports.agent import Agent
 from segue.ports.model import Model, Request
