@@ -211,13 +211,17 @@ class Chat:
         found = await self._kit.door.read(list_sessions, wanted, 1)
         return await self.resume(found[0].id) if found else None
 
-    async def branch(self, wanted: str) -> Answer:
-        """Go on in a branch of the session that an id or a title means, whoever has that one open."""
+    async def branch(self, wanted: str, *, is_exact: bool = False) -> Answer:
+        """Go on in a branch of the session that an id or a title means, whoever has that one open.
 
-        def tip(tx: Transaction) -> str:
-            return find_tip(tx, get_id(tx, wanted))
+        Of a conversation that was compressed that is its newest part, or exactly the one that was named.
+        """
 
-        self.session_id = await self._kit.door.read(tip)
+        def meant(tx: Transaction) -> str:
+            named = get_id(tx, wanted)
+            return named if is_exact else find_tip(tx, named)
+
+        self.session_id = await self._kit.door.read(meant)
         try:
             return await self.command(Command("branch"))
         except SegueError:

@@ -19,10 +19,11 @@ from segue.agent.turn import Agrees
 from segue.app.crew import Crew
 from segue.config import Settings
 from segue.core.preferences import Preferences
-from segue.core.prompts import Place, system_prompt
+from segue.core.prompts import LONGEST_FILE, WORKSPACE_FILES, Place, WorkspaceFile, system_prompt
 from segue.core.pruning import Pruning, Rules
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.sizes import UNKNOWN_WINDOW
+from segue.core.text import storable
 from segue.ports.agent import Agent
 from segue.ports.model import Model
 from segue.ports.tool import Tool
@@ -117,7 +118,19 @@ class OpenChat:
 
 
 def _prompt(began: datetime, cwd: Path, tools: list[Tool]) -> str:
-    return system_prompt(Place(began, "the terminal", str(cwd)), [tool.spec.name for tool in tools])
+    files = [file for name in WORKSPACE_FILES if (file := _workspace_file(cwd / name))]
+    return system_prompt(Place(began, "the terminal", str(cwd)), [tool.spec.name for tool in tools], files)
+
+
+def _workspace_file(path: Path) -> WorkspaceFile | None:
+    """A file of the folder, if there is one that can be read; never more of it than is told."""
+    try:
+        with path.open("rb") as file:
+            said = file.read(LONGEST_FILE * 4 + 4)  # a character has at most four bytes
+    except OSError:
+        return None
+    text = storable(said.decode("utf-8", "replace")).strip()
+    return WorkspaceFile(path.name, text) if text else None
 
 
 def _is_writable(notes: Path) -> bool:

@@ -46,7 +46,6 @@ class Spec(NamedTuple):
 _CONVERSATIONS = "Conversations"
 _GOING_BACK = "Going back"
 _ANSWERING = "How it answers"
-_TELLING = "How things stand"
 _CHAT = "This chat"
 
 COMMANDS = (
@@ -128,17 +127,17 @@ COMMANDS = (
         "/verbose all",
     ),
     Spec(
-        *("status", _TELLING, Takes.NOTHING, "", "model, context, levels, title, messages, tokens"),
+        *("status", _CHAT, Takes.NOTHING, "", "model, context, levels, title, messages, tokens"),
         "All that holds for this conversation now.",
         "/status",
     ),
     Spec(
-        *("usage", _TELLING, Takes.NOTHING, "", "tokens and cost of this conversation"),
+        *("usage", _CHAT, Takes.NOTHING, "", "tokens and cost of this conversation"),
         "All its parts together. What is not known is called unknown, never nothing.",
         "/usage",
     ),
     Spec(
-        *("context", _TELLING, Takes.WORD, "[list|detail]", "what the model is told, and how large it is"),
+        *("context", _CHAT, Takes.WORD, "[list|detail]", "what the model is told, and how large it is"),
         "`list`: the parts and their sizes. `detail`: also each tool, and the ten largest messages.",
         "/context detail",
     ),

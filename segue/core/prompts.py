@@ -1,10 +1,11 @@
 """What our agent is told before anything else. Written once, when a conversation begins, and never changed in it."""
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from segue.core.text import one_line
+from segue.core.text import cut, one_line
 
 
 class Place(NamedTuple):
@@ -15,6 +16,19 @@ class Place(NamedTuple):
     cwd: str | None
 
 
+class WorkspaceFile(NamedTuple):
+    """What the folder wants its agents to know."""
+
+    name: str
+    text: str
+
+
+WORKSPACE_FILES = ("AGENTS.md", "SEGUE.md")
+LONGEST_FILE = 20_000
+_TAG = "workspace-file"
+_TOLD = "The working directory holds this for whoever works there:"
+_FILE = re.compile(rf'<{_TAG} name="(?P<name>[^"\n]+)">\n(?P<text>.*?)\n</{_TAG}>', re.DOTALL)
+
 _RULES = """\
 You are a personal agent. You answer in the language you are spoken to in, briefly, in Markdown.
 
@@ -23,9 +37,22 @@ you ask them to repeat it. When you learn something that will matter later, writ
 you did something that you did not do; when the outcome of a tool is unknown, find out before you go on."""
 
 
-def system_prompt(place: Place, tools: Sequence[str]) -> str:
-    """The same bytes for the same place and tools."""
-    return f"{_rules(tools)}\n\n{_where(place)}"
+def system_prompt(place: Place, tools: Sequence[str], files: Sequence[WorkspaceFile] = ()) -> str:
+    """The same bytes for the same place, tools and files."""
+    return "\n\n".join([_rules(tools), _where(place), *map(_quoted, files)])
+
+
+def files_in(prompt: str) -> list[WorkspaceFile]:
+    """The files that a prompt was written with."""
+    return [WorkspaceFile(found["name"], found["text"]) for found in _FILE.finditer(prompt)]
+
+
+def _quoted(file: WorkspaceFile) -> str:
+    text = file.text.replace(f"</{_TAG}>", f"<{_TAG}>")  # nothing in a file ends it early
+    left_out = len(text) - LONGEST_FILE
+    if left_out > 0:
+        text = f"{cut(text, LONGEST_FILE)}\n[… {left_out:,} characters are left out]"
+    return f'{_TOLD}\n<{_TAG} name="{file.name}">\n{text}\n</{_TAG}>'
 
 
 def _rules(tools: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Where the tools of a conversation work that is carried on from somewhere else."""
+"""Where a conversation works that is carried on from somewhere else, and what its folder tells it."""
 
 import json
 import os
@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from segue import SessionDB
 
 pytestmark = [pytest.mark.on_file, pytest.mark.process]
 
@@ -41,3 +43,39 @@ def test_tools_work_where_the_conversation_began(tmp_path: Path) -> None:
     done = ask(there, tmp_path / "home", "-c")
     assert f"The folder of this conversation, {here}, is not there any more" in done.stderr
     assert (there / "marker").read_text() == "ran\n"
+
+
+def test_what_the_folder_wants_is_told_once_and_listed(tmp_path: Path) -> None:
+    here, home = tmp_path / "here", tmp_path / "home"
+    here.mkdir()
+    (here / "notes.txt").write_text("notes\n")
+    (here / "AGENTS.md").write_text("Always use leeks.\n")
+    ask(here, home)
+    (here / "AGENTS.md").write_text("Never use leeks.\n")
+    ask(here, home, "-c")
+    with SessionDB(home / "state.db") as db:
+        (session,) = db.list_sessions_rich()
+        found = db.get_session(session["id"])
+    assert found is not None
+    prompt = found["system_prompt"]
+    assert "Always use leeks." in prompt
+    assert "Never" not in prompt, "what was told first stays as it was"
+
+
+def test_exactly_the_part_that_was_named_is_branched(tmp_path: Path) -> None:
+    here, home = tmp_path / "here", tmp_path / "home"
+    here.mkdir()
+    (here / "notes.txt").write_text("notes\n")
+    said = [{"role": "user", "content": "first part"}, {"role": "assistant", "content": "yes"}]
+    summary = [{"seq": 0, "role": "user", "content": "a summary"}, {"role": "user", "content": "second part", "seq": 1}]
+    with SessionDB(home / "state.db") as db:
+        db.import_sessions([{"id": "one", "source": "cli", "messages": said, "end_reason": "compression"}])
+        db.import_sessions([{"id": "two", "source": "cli", "parent_session_id": "one", "messages": summary}])
+    for options, expected in ((("--exact",), "first part"), (("--branch",), "a summary")):
+        ask(here, home, "-r", "one", *options)
+        with SessionDB(home / "state.db") as db:
+            newest = db.list_sessions_rich(limit=1)[0]
+            session = db.get_session(newest["id"])
+            assert session is not None
+            assert session["branched_from"] == ("one" if expected == "first part" else "two")
+            assert db.get_messages_as_conversation(newest["id"])[0]["content"] == expected

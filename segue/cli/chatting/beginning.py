@@ -15,6 +15,8 @@ class Beginning(NamedTuple):
     model: str | None = None
     is_allowed: bool = False
     is_branch: bool = False
+    is_exact: bool = False
+    """Whether the part that was named is meant, though the conversation has gone on in another one."""
 
     @property
     def is_new(self) -> bool:

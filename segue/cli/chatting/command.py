@@ -29,6 +29,7 @@ _OPTIONS: tuple[Any, ...] = (
     ),
     click.option("-r", "--resume", "wanted", metavar="ID|TITLE", help="Go on with this conversation."),
     click.option("--branch", is_flag=True, help="With -r: go on in a branch of it, and leave it as it is."),
+    click.option("--exact", is_flag=True, help="With -r: branch from this very part, though it was compressed since."),
     click.option("-m", "--model", metavar="NAME", help="The model that answers."),
     click.option("-y", "--yes", is_flag=True, help="Let the agent's tools run without asking."),
 )
@@ -42,7 +43,13 @@ def chat(**options: Any) -> None:
 
 
 def run(
-    question: str | None, latest: str | None, wanted: str | None, branch: bool, model: str | None, yes: bool
+    question: str | None,
+    latest: str | None,
+    wanted: str | None,
+    branch: bool,
+    exact: bool,
+    model: str | None,
+    yes: bool,
 ) -> None:
     """Talk, and leave with a code that says whether a single question was answered."""
     from segue.cli.chatting.beginning import Beginning
@@ -50,8 +57,9 @@ def run(
 
     if latest is not None and wanted is not None:
         raise click.UsageError("-c and -r both name a conversation; give one of them.")
-    if branch and wanted is None:
-        raise click.UsageError("--branch needs -r and the conversation to begin a branch of.")
+    if (branch or exact) and wanted is None:
+        named = "--exact" if exact else "--branch"
+        raise click.UsageError(f"{named} needs -r and the conversation to begin a branch of.")
     if question == "-":
         question = sys.stdin.read()
     begin = Beginning(
@@ -60,7 +68,8 @@ def run(
         question=question,
         model=model,
         is_allowed=yes,
-        is_branch=branch,
+        is_branch=branch or exact,
+        is_exact=exact,
     )
     with keyboard_here() if question is None else nullcontext("") as typed:
         import asyncio  # slow to load, and most commands do without

@@ -62,7 +62,7 @@ class Room:
     async def _go(self) -> None:
         answer: Answer | None
         if self._begin.name is not None and self._begin.is_branch:
-            answer = await self._chat.branch(self._begin.name)
+            answer = await self._chat.branch(self._begin.name, is_exact=self._begin.is_exact)
             self._screen.say("" if self._is_single else answer.text)
         elif self._begin.name is not None:
             answer = await self._chat.resume(self._begin.name)

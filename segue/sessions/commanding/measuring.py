@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from segue.core.errors import Invalid
 from segue.core.messages import SUMMARY_SEQ, Said, called
+from segue.core.prompts import files_in
 from segue.core.text import count, one_line, shorten
 from segue.ports.store import Transaction
 from segue.sessions.commanding.acts import Answer, Situation, session_of
@@ -30,29 +31,33 @@ def context(tx: Transaction, argument: str, situation: Situation) -> Answer:
     session = session_of(tx, situation)
     prompt = (session.system_prompt if session else None) or situation.system_prompt
     view = view_of(tx, session.id) if session else []
-    told = _overview(len(prompt), situation.parts, view)
+    files = [(f"File {file.name}", len(file.text)) for file in files_in(prompt)]
+    told = _overview(len(prompt), files, situation.parts, view)
     if form == "detail":
-        told += _tools(situation.parts) + _biggest(view)
+        told += _listed("Files of the folder", files) + _listed("Tools", situation.parts) + _biggest(view)
     return Answer(told)
 
 
-def _overview(prompt: int, parts: Sequence[tuple[str, int]], view: Sequence[Said]) -> str:
+def _overview(
+    prompt: int, files: Sequence[tuple[str, int]], parts: Sequence[tuple[str, int]], view: Sequence[Said]
+) -> str:
     sizes = Counter[str]()
     for message in view:
         sizes["Summary" if message.seq == SUMMARY_SEQ else _VOICES.get(message.role, _OTHERS)] += size_of(message)
     tools = sum(size for _, size in parts)
-    named = [("System prompt", prompt), (f"Tools ({len(parts)})", tools)]
+    injected = sum(size for _, size in files)
+    named = [("System prompt", prompt - injected), *files, (f"Tools ({len(parts)})", tools)]
     named += [(name, sizes[name]) for name in ("Summary", *_VOICES.values(), _OTHERS) if name in sizes]
     total = sum(size for _, size in named)
     rows = [(name, measured(size)) for name, size in named]
     return table([*rows, ("Together", f"{measured(total)}, {count(len(view), 'message')}")])
 
 
-def _tools(parts: Sequence[tuple[str, int]]) -> str:
+def _listed(heading: str, parts: Sequence[tuple[str, int]]) -> str:
     if not parts:
         return ""
     rows = [(one_line(name), measured(size)) for name, size in sorted(parts, key=lambda part: -part[1])]
-    return "\n\nTools\n" + table(rows)
+    return f"\n\n{heading}\n" + table(rows)
 
 
 def _biggest(view: Sequence[Said]) -> str:
