@@ -14,6 +14,7 @@ from segue.agent.door import Door
 from segue.agent.holding import Holder
 from segue.agent.naming import Namer
 from segue.agent.offline import OfflineAgent
+from segue.agent.recalling import Recaller
 from segue.agent.summarising import Summariser
 from segue.agent.turn import Agrees
 from segue.app.crew import Crew
@@ -50,7 +51,15 @@ class OpenChat:
         self._holder = Holder(self._door, run, is_gone)
         self._background = Background(store, scope, run.id, settings.home / "logs" / "processes")
         notes = notes_of(scope, settings.home / "memory")
-        search = SessionSearch(store, scope, lambda: zone, now=time.time, clock=time.monotonic)
+        recaller = self._recaller = Recaller(self._door, self._small_model, lambda: self.chat.session_id)
+        search = SessionSearch(
+            store,
+            scope,
+            lambda: zone,
+            now=time.time,
+            clock=time.monotonic,
+            summarise=recaller.summarise if settings.auxiliary.model else None,
+        )
         self._cwd = self._folder = cwd
         self._tell = tell
 
@@ -107,6 +116,7 @@ class OpenChat:
         return Summariser(model, window or (session.context_window if session else None) or UNKNOWN_WINDOW)
 
     async def begin(self) -> None:
+        self._recaller.begin()
         await self._holder.begin()
         await self._door.write(mark_lost, is_gone, time.time())
 

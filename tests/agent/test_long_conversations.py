@@ -12,6 +12,7 @@ import pytest
 from places import Place, Probe, Scripted, run
 
 from segue.agent.loop import Loop
+from segue.agent.recalling import Recaller
 from segue.agent.summarising import Summariser
 from segue.core.commands import Command
 from segue.core.errors import ContextOverflow, InvalidSession, ModelError, ModelUnavailable
@@ -387,3 +388,33 @@ def test_a_title_never_keeps_anybody_waiting(store: SqlStore) -> None:
     session = store.read(OWNER, lambda tx: tx.sessions.find(str(place.chat.session_id)))
     assert session is not None
     assert session.title == "soup with leeks", "whoever leaves before it is there has the first words"
+
+
+# Recalling
+
+
+@pytest.mark.parametrize("is_down", [False, True])
+def test_what_is_recalled_is_summarised_and_counted(store: SqlStore, is_down: bool) -> None:
+    model = Scripted(down if is_down else lambda _: Reply("The code is 1000.", usage=Usage(9, api_call_count=1)))
+
+    async def small() -> Scripted:
+        return model
+
+    place = Place(store, Loop([Scripted(lambda _: Reply("Noted."))], []))
+    recaller = Recaller(place.door, small, lambda: place.chat.session_id)
+    search = SessionSearch(store, OWNER, lambda: UTC, summarise=recaller.summarise)
+    told: list[str] = []
+
+    async def work() -> None:
+        recaller.begin()
+        await place.say(FACTS[0])
+        await place.chat.command(Command("new"))
+        await place.say("what was the code?")
+        told.append(await search.run({"query": "locker Agatha"}, str(place.chat.session_id)))
+
+    run(place, work)
+    assert "locker of" in told[0] or "1000" in told[0]
+    assert ("The code is 1000." in told[0]) is not is_down
+    assert ("No summary could be made" in told[0]) is is_down
+    spent = [one.purpose for one in store.read(OWNER, lambda tx: tx.ledger.of(str(place.chat.session_id)))]
+    assert (Purpose.RECALL in spent) is not is_down
