@@ -316,7 +316,7 @@ def test_whoever_comes_second_is_told_who_is_there(terminal: Terminal, home: Pat
     )
     assert second.returncode == 1
     assert f"process {process}" in second.stderr
-    assert "“hello” is open elsewhere" in second.stderr
+    assert "is open elsewhere" in second.stderr
     assert f"segue -r {session} --branch" in second.stderr
     beside_it = subprocess.run(
         [sys.executable, "-m", "segue", "-r", session, "--branch", "-q", "and now"],

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 
@@ -26,6 +27,7 @@ WRITER = """
     from segue import SessionDB
     url, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
     with SessionDB(url) as db:
+        db.set_meta(name, "is there")
         for number in range(count):
             db.append_message("shared" if number % 20 == 0 else name, "user", f"{name}:{number}")
             os.write(1, f"{name}:{number}\\n".encode())
@@ -52,6 +54,7 @@ def test_every_append_that_returned_is_there_once(server: Server) -> None:
         subprocess.Popen([*command, name, str(appends)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for name in names
     ]
+    wait_for(url, names)
     done = threading.Event()
     disturbed = Counter[str]()
     disturber = threading.Thread(target=disturb, args=(server, done, disturbed))
@@ -77,6 +80,15 @@ def test_every_append_that_returned_is_there_once(server: Server) -> None:
             assert session["message_count"] == len(messages)
     assert kept == Counter(line for said, _ in told for line in said.splitlines())
     assert kept.total() == CROWD * appends
+
+
+def wait_for(url: str, names: list[str]) -> None:
+    """Until every writer is there: who comes to a server that is down is told so at once."""
+    end = time.monotonic() + 60
+    with SessionDB(url) as db:
+        while not all(db.get_meta(name) for name in names):
+            assert time.monotonic() < end
+            time.sleep(0.05)
 
 
 def disturb(server: Server, done: threading.Event, disturbed: Counter[str]) -> None:
