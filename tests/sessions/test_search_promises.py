@@ -82,7 +82,7 @@ def test_random_strings_are_answered_in_time(store: SqlStore) -> None:
     store.index_all()
     store.write(OWNER, lambda tx: [say(tx, "s", "user", text) for text in said[:30]])
     slowest = 0.0
-    for _ in range(rounds(3_000, in_torture=100_000)):
+    for _ in range(rounds(1_000, in_torture=100_000)):
         alphabet = source.choice(ALPHABETS)
         text = "".join(source.choices(alphabet, k=source.choice((1, 2, 5, 12, 40, 600))))
         began = time.monotonic()

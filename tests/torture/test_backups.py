@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from torture_rounds import rounds
 
 from segue import SessionDB
 
@@ -204,7 +205,7 @@ def test_a_restore_killed_at_any_step_leaves_the_old_home_or_the_new(two_homes: 
     expected["new"] = said(home)
     assert steps > 20
     seen = set()
-    for fatal in range(1, steps + 1):
+    for fatal in range(1, steps + 1, rounds(2, in_torture=1)):
         shutil.rmtree(home)
         shutil.copytree(saved, home)
         assert restoring(home, archive, fatal).returncode == -signal.SIGKILL
