@@ -80,6 +80,7 @@ class Compression:
     ) -> Sequence[Said] | None:
         """Let the conversation of a turn fit; what it is then, or nothing when it cannot be made shorter."""
         session_id = footing.turn.session_id
+        before = tokens_of_all(await self._door.read(view_of, session_id))
         pruned = await self._door.write(self._prune, footing.lease, session_id, need.window)
         view = await self._door.read(view_of, session_id)
         if pruned and self._fits(view, need):
@@ -90,7 +91,7 @@ class Compression:
         if done is not None:
             footing.lease, footing.turn = done.lease, done.turn or footing.turn
         shorter = await self._door.read(view_of, footing.turn.session_id)
-        return shorter if tokens_of_all(shorter) < tokens_of_all(task.view) else None
+        return shorter if tokens_of_all(shorter) < before else None
 
     async def compress(
         self, lease: Lease, session_id: str, wish: Wish, emit: Emit, turn: Turn | None = None

@@ -41,7 +41,7 @@ class Plan(NamedTuple):
 
 def plan(view: Sequence[Said], most_tokens: int, most_turns: int = KEPT_TURNS) -> Plan | None:
     """The cut that keeps as much as allowed; nothing when there is nothing to be summarised."""
-    summary = view[0].content or "" if view and view[0].seq == SUMMARY_SEQ else ""
+    summary = _taken_apart(view[0].content or "")[0] if view and view[0].seq == SUMMARY_SEQ else ""
     said = [message for message in view if message.seq != SUMMARY_SEQ]
     places = list(_places(said))
     at = _cut(said, places, most_tokens, most_turns)
@@ -124,21 +124,32 @@ def _middle_out(text: str, most: int) -> str:
 # What goes on from a summary
 
 
+_HEAD = (
+    "[This conversation is a continuation. What was said earlier is summarised here; session_search finds every word of"
+    " it.]"
+)
+_ASKED = "What the person asked last, and you are still working on:"
+
+
 def continued(summary: str, view: Sequence[Said], kept: Sequence[Said]) -> str:
     """What stands at the beginning of the conversation that goes on."""
-    head = (
-        "[This conversation is a continuation. What was said earlier is summarised here; session_search finds every"
-        " word of it.]"
-    )
     asked = _last_request(view)
     if asked is None or any(message.role == "user" for message in kept):
-        return f"{head}\n\n{summary}"
-    return f"{head}\n\n{summary}\n\nWhat the person asked last, and you are still working on:\n{asked}"
+        return f"{_HEAD}\n\n{summary}"
+    return f"{_HEAD}\n\n{summary}\n\n{_ASKED}\n{asked}"
+
+
+def _taken_apart(beginning: str) -> tuple[str, str | None]:
+    """The summary that a conversation begins with, and what was asked last if that is told there."""
+    summary, is_asked, asked = beginning.removeprefix(_HEAD).strip().rpartition(f"\n\n{_ASKED}\n")
+    return (summary, asked) if is_asked else (asked, None)
 
 
 def _last_request(view: Sequence[Said]) -> str | None:
     words = [message.content for message in view if message.role == "user" and message.seq != SUMMARY_SEQ]
-    return shorten(words[-1] or "", _LONGEST_REQUEST) if words else None
+    if words:
+        return shorten(words[-1] or "", _LONGEST_REQUEST)
+    return _taken_apart(view[0].content or "")[1] if view and view[0].seq == SUMMARY_SEQ else None
 
 
 # Old tool results

@@ -1,6 +1,7 @@
 """Conversations that become longer than their model can read: nothing is lost, and no question is too long."""
 
 import asyncio
+import dataclasses
 import itertools
 import json
 import os
@@ -16,7 +17,7 @@ from segue.agent.recalling import Recaller
 from segue.agent.summarising import Summariser
 from segue.core.commands import Command
 from segue.core.errors import ContextOverflow, InvalidSession, ModelError, ModelUnavailable
-from segue.core.events import Compressed, Event, Failed, Note, Reply, ToolCall
+from segue.core.events import Compressed, Event, Failed, Note, Reply, ToolCall, ToolFinished
 from segue.core.messages import SUMMARY_SEQ, Message, draft
 from segue.core.pruning import Pruning, Rules
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
@@ -150,6 +151,34 @@ def test_a_conversation_of_twenty_windows(store: SqlStore, kind: str) -> None:
     asked = [message.content for message in every if message.role == "user" and message.seq != SUMMARY_SEQ]
     assert asked[: len(FACTS)] == FACTS, "every word is kept, once"
     assert_found(store, place, FACTS)
+
+
+def test_one_turn_that_is_longer_than_the_window_is_compressed_on_its_way(store: SqlStore) -> None:
+    strict, calls = Strict(), itertools.count(1)
+
+    def answer(request: Request) -> Reply | ModelError:
+        reply = strict(request)
+        number = next(calls)
+        if isinstance(reply, ModelError) or number > 40:
+            return reply
+        return dataclasses.replace(reply, text="", calls=(ToolCall(f"c{number}", "probe"),), finish_reason="tool_calls")
+
+    place = Place(store, Loop([Scripted(answer)], [Probe(long_output)]), summariser=SUMMARISERS["good"]())
+    events: list[Event] = []
+
+    async def work() -> None:
+        events.extend(await place.say("Look at forty leeks, one by one."))
+
+    run(place, work)
+    assert not [event for event in events if isinstance(event, Failed)]
+    assert max(strict.sizes) <= WINDOW
+    assert [event for event in events if isinstance(event, Compressed)]
+    results = [event for event in events if isinstance(event, ToolFinished)]
+    assert len({event.call.id for event in results}) == len(results), "nothing was done twice"
+    first = store.read(OWNER, view_of, str(place.chat.session_id))[0]
+    assert "Look at forty leeks" in (first.content or "")
+    rows = store.read(OWNER, lambda tx: tx.turns._db.rows("SELECT DISTINCT state FROM turns", {}))  # type: ignore[attr-defined]
+    assert [row[0] for row in rows] == ["done"]
 
 
 def assert_found(store: SqlStore, place: Place, facts: list[str]) -> None:
