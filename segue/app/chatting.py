@@ -31,6 +31,9 @@ from segue.ports.tool import Tool
 from segue.sessions.backgrounding import mark_lost
 from segue.storage.store import SqlStore
 from segue.tools.background import Background
+from segue.tools.environment import environment_for
+from segue.tools.mcp_places import Program, Website
+from segue.tools.mcp_servers import McpServers
 from segue.tools.session_search import SessionSearch
 from segue.tools.toolbox import Machine, notes_of, tools_for
 from segue.upkeep.living import is_gone, this_run
@@ -62,10 +65,14 @@ class OpenChat:
         )
         self._cwd = self._folder = cwd
         self._tell = tell
+        self._servers = McpServers(_servers(settings, cwd), tell)
 
         def tools() -> list[Tool]:
-            machine = Machine(self._folder, config.environment_of_tools(), settings.home, self._background)
+            servers = self._servers.tools()
+            machine = Machine(self._folder, config.environment_of_tools(), settings.home, self._background, servers)
             return tools_for(machine=machine, notes=notes, search=search)
+
+        self._tools = tools
 
         offline = OfflineAgent(store, scope, time.time, lambda: zone)
         self.crew = Crew(settings, config.environment_of_models(), tools, offline, tell)
@@ -98,6 +105,7 @@ class OpenChat:
             )
             begun = self._cwd
         self._folder = begun
+        await self._servers.ready()
         return await self.crew.agent_for(chosen)
 
     def _means(self, settings: Settings, notes: Path) -> Means:
@@ -119,10 +127,12 @@ class OpenChat:
         self._recaller.begin()
         await self._holder.begin()
         await self._door.write(mark_lost, is_gone, time.time())
+        self._servers.begin({tool.spec.name for tool in self._tools()})
 
     async def close(self) -> None:
         await self._background.close()
         await self.chat.close()
+        await self._servers.close()
         await self.crew.close()
         self._door.close()
 
@@ -141,6 +151,19 @@ def _workspace_file(path: Path) -> WorkspaceFile | None:
         return None
     text = storable(said.decode("utf-8", "replace")).strip()
     return WorkspaceFile(path.name, text) if text else None
+
+
+def _servers(settings: Settings, cwd: Path) -> dict[str, Program | Website]:
+    """The MCP servers that our agent has; one of somebody else brings tools of its own."""
+    if settings.agent.entry:
+        return {}
+    environment = environment_for(config.environment_of_tools())
+    return {
+        name: Program(said.command, cwd, environment | dict(said.env))
+        if said.command
+        else Website(said.url, said.headers)
+        for name, said in settings.mcp.servers.items()
+    }
 
 
 def _is_writable(notes: Path) -> bool:

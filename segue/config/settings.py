@@ -10,6 +10,7 @@ from segue.config.context_settings import AuxiliarySettings, CompressionSettings
 from segue.config.declaring import about, is_word, nothing
 from segue.config.kinds import Choice, Flag, Listing, Number, Section, Table, Text, Zone
 from segue.config.masking import masked
+from segue.config.mcp_settings import McpSettings
 from segue.config.zones import HOST, zone_of
 from segue.core.errors import InvalidKey, InvalidSource
 from segue.core.places import is_address
@@ -243,6 +244,7 @@ class Settings:
     agent: AgentSettings = field(
         default_factory=AgentSettings, metadata=about(Section(AgentSettings), AgentSettings.__doc__)
     )
+    mcp: McpSettings = field(default_factory=McpSettings, metadata=about(Section(McpSettings), McpSettings.__doc__))
     auxiliary: AuxiliarySettings = field(
         default_factory=AuxiliarySettings, metadata=about(Section(AuxiliarySettings), AuxiliarySettings.__doc__)
     )

@@ -1,7 +1,7 @@
 """Who gets which tools: always in the same order, so that a model is told the same bytes every time."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,12 +27,14 @@ class Machine(NamedTuple):
     home: Path
     """Of this program, where no tool writes."""
     background: Background
+    servers: Sequence[Tool] = ()
+    """What MCP servers bring. They come last, so that what stands before them is the same without them."""
 
 
 def tools_for(*, machine: Machine | None, notes: Path, search: SessionSearch) -> list[Tool]:
     """An owner gets the machine with every tool; anybody else what reaches only what is theirs or everybody's."""
     own: list[Tool] = [search, Memory(notes), WebFetch()]
-    return own if machine is None else [*_at(machine), *own]
+    return own if machine is None else [*_at(machine), *own, *machine.servers]
 
 
 def _at(machine: Machine) -> list[Tool]:

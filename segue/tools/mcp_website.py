@@ -1,0 +1,71 @@
+"""A server that is asked over HTTP, as a transport of the SDK. An answer that has no end is not waited for."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from typing import Any
+
+import httpx2
+from mcp.client.streamable_http import streamable_http_client
+
+from segue.tools.mcp_places import Website
+
+LONGEST_ANSWER = 16 * 1024 * 1024
+_STREAMING = 300.0  # seconds in which a server may say nothing
+
+
+class Visit:
+    """What is known of a server while it is asked."""
+
+    def __init__(self) -> None:
+        self.fault = ""
+        """Why the last question was not answered, in a sentence."""
+
+    @asynccontextmanager
+    async def begun(self, at: Website, seconds: float) -> AsyncGenerator[tuple[Any, Any]]:
+        """What the server says and what it is told."""
+        async with (
+            httpx2.AsyncClient(
+                headers={"Accept-Encoding": "identity"} | dict(at.headers),
+                timeout=httpx2.Timeout(seconds, read=_STREAMING),
+                event_hooks={"response": [self._look]},
+            ) as http,
+            streamable_http_client(at.url, http_client=http, max_sse_event_size=LONGEST_ANSWER) as streams,
+        ):
+            yield streams
+
+    async def _look(self, response: httpx2.Response) -> None:
+        """Note what is wrong with an answer, and bound what is read of it."""
+        if "content-encoding" in response.headers:
+            raise httpx2.DecodingError("it packs its answers, though it was asked not to.", request=response.request)
+        if response.request.method == "POST":  # others it may refuse
+            self.fault = _refusal(response.status_code)
+        if "text/event-stream" not in response.headers.get("content-type", ""):
+            assert isinstance(response.stream, httpx2.AsyncByteStream)
+            response.stream = _Bounded(response.stream, response.request)
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """A stream of bytes that fails when it is too long."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream, request: httpx2.Request) -> None:
+        self._stream = stream
+        self._request = request
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        length = 0
+        async for data in self._stream:
+            length += len(data)
+            if length > LONGEST_ANSWER:
+                raise httpx2.ReadError(f"it said more than {LONGEST_ANSWER:,} bytes at once.", request=self._request)
+            yield data
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+def _refusal(status: int) -> str:
+    if status < HTTPStatus.BAD_REQUEST:
+        return ""
+    hint = "; look at its headers in the settings" if status in (401, 403) else ""
+    return f"it answered with the status {status}{hint}."
