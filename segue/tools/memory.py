@@ -26,7 +26,6 @@ class Action(StrEnum):
 class Memory:
     """Keeps the notes of one folder."""
 
-    """Appending twice is not the same as once, and the tool is asked as a whole."""
     spec = ToolSpec(
         "memory",
         "Keep notes that outlast this conversation: what the user wants remembered, and skills/… on how to do things."

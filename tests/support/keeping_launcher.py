@@ -9,6 +9,7 @@ home: what runs in the background is a row there. way: `fork` leaves a child beh
 import asyncio
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -25,6 +26,7 @@ from segue.upkeep.living import this_run
 
 
 async def main(wanted: dict[str, Any]) -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests may have wanted them to outlive a terminal
     if wanted.get("way") == "unwatched":
         setattr(Keeper, "watch", lambda *_: None)  # noqa: B010 - as a test does it
     said, folder = {"command": wanted["command"]}, Path(wanted["folder"])

@@ -103,17 +103,17 @@ class Panes(Vertical):
         self.look()
 
     def focus_filter(self) -> None:
-        self._filter.focus()
+        self.screen.set_focus(self._filter)  # at once: the next key is meant for it
 
     def focus_list(self) -> None:
-        self._table.focus()
+        self.screen.set_focus(self._table)
 
     def step_back(self) -> bool:
         """Out of the filter or the preview; False when there is nothing to step out of."""
         if self._table.has_focus and not self._filter.value:
             return False
         self._filter.value = ""
-        self._table.focus()
+        self.screen.set_focus(self._table)
         return True
 
     @on(Input.Changed)
