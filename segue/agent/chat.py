@@ -120,7 +120,7 @@ class Chat:
         while is_well and (waiting := await self._kit.door.read(find_unheard, str(self.session_id))):
             for line in waiting:
                 watch(Steered(line.content))
-            is_well = await runner.answer(self._claim, None, watch, self.preferences)
+            is_well = await runner.answer(self._claim, None, watch, self.preferences, opened=self._opened)
         self._offered = watch.offered or self._offered
         if is_well and self._kit.namer is not None:
             await self._kit.namer.consider(str(self.session_id))
@@ -293,8 +293,10 @@ class Chat:
             end_session(tx, session_id, LEFT, time.time())
 
     def _claim(self, tx: Transaction) -> tuple[str, Lease]:
+        """The newest part of the conversation: it may have been compressed by a turn that was stopped just then."""
         assert self.session_id is not None
-        return self.session_id, self._claim_session(tx, self.session_id)
+        tip = find_tip(tx, self.session_id)
+        return tip, self._claim_session(tx, tip)
 
     def _claim_session(self, tx: Transaction, session_id: str) -> Lease:
         return self._kit.holder.claim(tx, session_id, get_session(tx, session_id).principal)

@@ -22,6 +22,7 @@ from segue.core.turns import Heard, StepState, Turn, TurnState
 from segue.ports.model import Request
 from segue.sessions import turning
 from segue.sessions.commanding.acts import Again
+from segue.sessions.compressing import compress_session
 from segue.sessions.recording import append_message
 from segue.sessions.starting import create_session, end_session
 from segue.sessions.titling import set_title
@@ -382,3 +383,17 @@ def test_a_list_that_was_answered_with_has_the_numbers_that_resume_takes(store: 
         assert place.chat.session_id == listed[1]
 
     run(place, work)
+
+
+def test_a_conversation_that_was_compressed_meanwhile_goes_on_in_its_newest_part(store: SqlStore) -> None:
+    place = Place(store, Loop([Scripted(echo)], []))
+
+    async def work() -> None:
+        await place.say("hello")
+        summary = draft("user", "so far", 5.0)
+        store.write(OWNER, compress_session, "run-0", child_id="child", summary=summary, kept=None, now=5.0)
+        await place.say("again")
+
+    run(place, work)
+    assert place.chat.session_id == "child"
+    assert [said for _, said in place.rows()] == ["so far", "again", "You said again."]
