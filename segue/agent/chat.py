@@ -17,7 +17,7 @@ from segue.core.compaction import Need
 from segue.core.errors import InvalidSession, SegueError
 from segue.core.events import CarryOn, Compressed, Event, Note, Reply, Steered
 from segue.core.leases import Lease
-from segue.core.messages import draft
+from segue.core.messages import Spot, draft
 from segue.core.preferences import Preferences, encode
 from segue.core.pruning import KEPT_TURNS
 from segue.core.sessions import Kind, Session
@@ -94,7 +94,7 @@ class Chat:
     def __init__(self, kit: Kit) -> None:
         self._kit = kit
         self._offered: tuple[str, ...] = ()
-        self._undone: list[tuple[int, ...]] = []
+        self._undone: list[tuple[Spot, ...]] = []
         self._title: str | None = None
         self._reset_from: str | None = None
         self._runner: TurnRunner | None = None
@@ -103,7 +103,7 @@ class Chat:
 
     # Speaking
 
-    async def say(self, content: object, emit: Emit, *, undo_from: int | None = None) -> None:
+    async def say(self, content: object, emit: Emit, *, undo_from: Spot | None = None) -> None:
         """Say something; a first word begins a session. With `undo_from` it is said in place of what stands there."""
         now = time.time()
         runner = await self._ready()
@@ -162,6 +162,7 @@ class Chat:
 
     def _moved(self, session_id: str) -> None:
         self.session_id = session_id
+        self._undone.clear()
 
     def steer(self, text: str) -> bool:
         """Say something to the agent while it works; False when it does not work any more."""
@@ -309,8 +310,8 @@ class Chat:
         if isinstance(answer.act, Switch | Begin):
             self._undone.clear()
         match answer.act:
-            case Undone(seqs):
-                self._undone.append(seqs)
+            case Undone(spots):
+                self._undone.append(spots)
             case Redone():
                 self._undone.pop()
             case Switch(session_id, _, preferences):

@@ -15,7 +15,7 @@ from segue.agent.recorder import Recorder
 from segue.core.compaction import Need
 from segue.core.events import Done, Event, Failed, Note, ToolCall
 from segue.core.leases import Lease
-from segue.core.messages import Draft, Said
+from segue.core.messages import Draft, Said, Spot
 from segue.core.preferences import Preferences
 from segue.core.turns import Turn, TurnState
 from segue.ports.agent import Agent, Space, Task
@@ -54,7 +54,7 @@ class TurnRunner:
         emit: Emit,
         wanted: Preferences,
         *,
-        undo_from: int | None = None,
+        undo_from: Spot | None = None,
         opened: Callable[[str], None] = _nobody_asks,
     ) -> bool:
         """Store what a person said and let the agent answer; None answers what stands there.

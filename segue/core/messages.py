@@ -21,6 +21,13 @@ SUMMARY_SEQ = 0
 """Ordinary messages count from 1; the summary a compressed conversation continues from stands before them."""
 
 
+class Spot(NamedTuple):
+    """What names a message for ever: its session, and its place there."""
+
+    session_id: str
+    seq: int
+
+
 class State(StrEnum):
     """Whether a message still speaks."""
 

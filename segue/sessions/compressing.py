@@ -1,12 +1,11 @@
 """A conversation that outgrew its session goes on in a child: one summary in, nothing copied."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from segue.core.compaction import Pruned, prunable, squeezed
 from segue.core.errors import InvalidSession
 from segue.core.leases import Lease
-from segue.core.messages import SUMMARY_SEQ, Draft, State
+from segue.core.messages import SUMMARY_SEQ, Draft, Spot, State
 from segue.core.pruning import Pruning
 from segue.core.sessions import COMPRESSION, Session, as_child
 from segue.core.turns import FLUSH, Turn
@@ -18,15 +17,8 @@ from segue.sessions.starting import insert_session
 from segue.sessions.titling import free_title
 
 
-class Kept(NamedTuple):
-    """The first message that stays word for word."""
-
-    session_id: str
-    seq: int
-
-
 def compress_session(
-    tx: Transaction, session_id: str, *, child_id: str, summary: Draft, kept: Kept | None, now: float
+    tx: Transaction, session_id: str, *, child_id: str, summary: Draft, kept: Spot | None, now: float
 ) -> Session:
     """End a session with `compression` and continue in a child that begins with the summary. One winner among many."""
     parent = get_session(tx, session_id)
@@ -82,9 +74,9 @@ def _prune(tx: Transaction, view: Sequence[Placed], cuts: Sequence[Pruned]) -> i
     return len(cuts)
 
 
-def kept_from(view: Sequence[Placed], kept: int) -> Kept | None:
+def kept_from(view: Sequence[Placed], kept: int) -> Spot | None:
     """The first of the last so many messages."""
-    return Kept(view[-kept].session_id, view[-kept].said.seq) if kept else None
+    return Spot(view[-kept].session_id, view[-kept].said.seq) if kept else None
 
 
 def move_turn(tx: Transaction, turn: Turn, child: Session) -> Turn:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from segue.core.events import Reply, ToolCall, ToolFinished
 from segue.core.leases import Lease
-from segue.core.messages import Draft, Said, draft
+from segue.core.messages import Draft, Said, Spot, draft
 from segue.core.turns import (
     Fate,
     Heard,
@@ -28,7 +28,7 @@ from segue.sessions.finding import get_session
 from segue.sessions.leasing import hold
 from segue.sessions.reading import view_of
 from segue.sessions.recording import add_usage, append_message
-from segue.sessions.rewinding import rewind_to_seq
+from segue.sessions.rewinding import rewind_from
 
 MOST_ATTEMPTS = 3
 
@@ -51,7 +51,7 @@ class Situation(NamedTuple):
 
 
 def open_turn(
-    tx: Transaction, lease: Lease, turn: Turn, message: Draft | None, *, undo_from: int | None = None
+    tx: Transaction, lease: Lease, turn: Turn, message: Draft | None, *, undo_from: Spot | None = None
 ) -> Situation:
     """Store what a person said, and that somebody is about to answer it.
 
@@ -61,7 +61,7 @@ def open_turn(
     hold(tx, lease)
     close_left_turn(tx, turn.session_id, turn.begun_at)
     if undo_from is not None:
-        rewind_to_seq(tx, turn.session_id, undo_from)
+        rewind_from(tx, turn.session_id, undo_from)
     unheard = tx.turns.heard_in(turn.session_id)
     said = [draft("user", line.content, line.at) for line in unheard] + ([message] if message else [])
     seqs = [append_message(tx, turn.session_id, one).seq for one in said]

@@ -29,10 +29,10 @@ from segue.core.errors import (
     TitleTaken,
     TitleTooLong,
 )
-from segue.core.messages import draft
+from segue.core.messages import Spot, draft
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.titles import next_title
-from segue.sessions.compressing import Kept, compress_session
+from segue.sessions.compressing import compress_session
 from segue.sessions.discarding import restore_conversation, trash_before
 
 DAY = 86400.0
@@ -385,7 +385,7 @@ def test_a_compressed_conversation_is_found_and_read_as_one(db: SessionDB, home:
         db.append_message("a", "user", text)
     with open_store() as store:
         summary = draft("user", "so far", 9e9)
-        store.write(OWNER_AT_CONSOLE, compress_session, "a", child_id="b", summary=summary, kept=Kept("a", 2), now=9e9)
+        store.write(OWNER_AT_CONSOLE, compress_session, "a", child_id="b", summary=summary, kept=Spot("a", 2), now=9e9)
     db.append_message("b", "user", "three")
     assert db.resolve_session_by_title("my project") == "b"
     assert db.get_session_title("b") == "my project #2"

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from segue import SessionDB
-from segue.core.messages import draft
+from segue.core.messages import Spot, draft
 from segue.core.scope import OWNER_AT_CONSOLE
-from segue.sessions.compressing import Kept, compress_session
+from segue.sessions.compressing import compress_session
 from segue.storage.sqlite import SqliteEngine
 from segue.storage.store import SqlStore
 
@@ -91,7 +91,7 @@ def file(home: Path) -> Path:
         db.update_token_counts("root", 1000, 50, estimated_cost_usd=0.25)
         for parent, child, at in (("root", "second", 200.0), ("second", "third", 300.0)):
             summary = draft("assistant", "what happened so far", at)
-            kept = Kept("root", 2)
+            kept = Spot("root", 2)
             store.write(OWNER_AT_CONSOLE, compress_session, parent, child_id=child, summary=summary, kept=kept, now=at)
         db.update_token_counts("third", 10, 5, estimated_cost_usd=0.5)
         db.create_session("other", "telegram", model="small", started_at=50.0)

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from segue.core.errors import InvalidSession, SessionNotFound, TitleTaken
-from segue.core.messages import Said, draft
+from segue.core.messages import Said, Spot, draft
 from segue.core.scope import OWNER_AT_CONSOLE, Audience, Principal, Scope
 from segue.core.sessions import Session
 from segue.ports.store import Store
 from segue.sessions.branching import branch_session
-from segue.sessions.compressing import Kept, compress_session
+from segue.sessions.compressing import compress_session
 from segue.sessions.discarding import purge_conversation
 from segue.sessions.exporting import export_session
 from segue.sessions.finding import find_parts, find_titled, get_session
@@ -38,7 +38,7 @@ def say(store: Store, name: str, text: Any, role: str = "user", scope: Scope = M
     return store.write(scope, append_message, name, draft(role, text, 10.0, **fields)).seq
 
 
-def compress(store: Store, parent: str, child: str, kept: Kept | None, scope: Scope = ME) -> None:
+def compress(store: Store, parent: str, child: str, kept: Spot | None, scope: Scope = ME) -> None:
     summary = draft("user", f"summary of {parent}", 50.0)
     store.write(scope, compress_session, parent, child_id=child, summary=summary, kept=kept, now=50.0)
 
@@ -161,10 +161,10 @@ def test_nothing_said_is_nothing_to_branch_from(store: Store) -> None:
 @pytest.fixture
 def compressed(talk: Store) -> Store:
     """`a` was compressed into `a2`, that into `a3`; the tail begins in `a` and goes through `a2`."""
-    compress(talk, "a", "a2", Kept("a", 6))
+    compress(talk, "a", "a2", Spot("a", 6))
     say(talk, "a2", "trams?")
     say(talk, "a2", "28", "assistant")
-    compress(talk, "a2", "a3", Kept("a", 7))
+    compress(talk, "a2", "a3", Spot("a", 7))
     say(talk, "a3", "and then?")
     return talk
 
@@ -197,7 +197,7 @@ def test_a_branch_can_be_branched_and_compressed(compressed: Store) -> None:
     branch(compressed, "a3")
     branch(compressed, "b", "c")
     assert view(compressed, "c") == view(compressed, "b")
-    compress(compressed, "b", "b2", Kept("b", 9))
+    compress(compressed, "b", "b2", Spot("b", 9))
     assert words(compressed, "b2") == ["summary of b", "28", "and then?"]
     assert words(compressed, "a3") == ["summary of a2", "nice", "trams?", "28", "and then?"]
 

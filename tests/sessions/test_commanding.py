@@ -21,7 +21,7 @@ from segue.core.errors import (
     UnknownModel,
 )
 from segue.core.leases import Lease, Run, session_lease
-from segue.core.messages import State, draft
+from segue.core.messages import Spot, State, draft
 from segue.core.preferences import Effort, Preferences, Verbosity, decode
 from segue.core.scope import OWNER_AT_CONSOLE, Audience, Principal, Scope
 from segue.core.sessions import Session
@@ -44,7 +44,7 @@ from segue.sessions.commanding.acts import (
     Undone,
 )
 from segue.sessions.commanding.helping import unknown
-from segue.sessions.compressing import Kept, compress_session
+from segue.sessions.compressing import compress_session
 from segue.sessions.discarding import purge_conversation
 from segue.sessions.exporting import export_lines
 from segue.sessions.finding import get_session
@@ -78,7 +78,7 @@ def say(
     return store.write(scope, append_message, name, draft(role, text, at, **more)).id
 
 
-def compress(store: Store, parent: str, child: str, kept: Kept | None = None) -> None:
+def compress(store: Store, parent: str, child: str, kept: Spot | None = None) -> None:
     summary = draft("user", f"summary of {parent}", 50.0)
     store.write(ME, compress_session, parent, child_id=child, summary=summary, kept=kept, now=50.0)
 
@@ -94,6 +94,11 @@ def give(store: Store, text: str, session_id: str | None = "a", scope: Scope = M
 
 def found(store: Store, name: str) -> Session:
     return store.read(ME, get_session, name)
+
+
+def texts(store: Store, name: str) -> list[Any]:
+    """What a conversation says now."""
+    return [message["content"] for message in store.read(ME, conversation, name)]
 
 
 def everything(store: Store) -> str:
@@ -340,7 +345,7 @@ def test_history_shows_the_last_exchanges(talk: Store) -> None:
 
 
 def test_history_goes_through_the_parts_of_a_conversation(talk: Store) -> None:
-    compress(talk, "a", "a2", Kept("a", 3))
+    compress(talk, "a", "a2", Spot("a", 3))
     say(talk, "a2", "left to do", "assistant")
     say(talk, "a2", "and now?")
     lines = give(talk, "/history 2", "a2").text.splitlines()
@@ -404,7 +409,7 @@ def test_undo_says_what_was_undone_and_how_to_get_it_back(talk: Store) -> None:
     assert found(talk, "a").message_count == 2
     assert "/redo brings it back" in answer.text
     assert isinstance(answer.act, Undone)
-    back = give(talk, "/redo", undone=answer.act.seqs)
+    back = give(talk, "/redo", undone=answer.act.spots)
     assert back == Answer("Back again: 4 messages, from “which tram?” on.", Redone())
     assert found(talk, "a").message_count == 6
 
@@ -418,9 +423,9 @@ def test_redo_brings_back_what_one_undo_took_and_nothing_else(talk: Store) -> No
     assert isinstance(first, Undone)
     assert isinstance(second, Undone)
     assert found(talk, "a").message_count == 0
-    give(talk, "/redo", undone=second.seqs)
+    give(talk, "/redo", undone=second.spots)
     assert found(talk, "a").message_count == 2
-    give(talk, "/redo", undone=first.seqs)
+    give(talk, "/redo", undone=first.spots)
     assert [message.seq for message in talk.read(ME, lambda tx: tx.messages.of("a"))] == before
 
 
@@ -428,7 +433,7 @@ def test_redo_after_something_else_was_said_brings_nothing_back(talk: Store) -> 
     undone = give(talk, "/undo").act
     assert isinstance(undone, Undone)
     say(talk, "a", "which bus?", at=NOW)
-    for seqs in (undone.seqs, ()):
+    for seqs in (undone.spots, ()):
         assert give(talk, "/redo", undone=seqs).text.startswith("There is nothing to bring back")
     assert found(talk, "a").message_count == 3
 
@@ -443,8 +448,34 @@ def test_undo_several_and_more_than_there_are(talk: Store) -> None:
     assert give(talk, "/undo", None).text == "There is nothing to undo: nothing has been said yet."
 
 
-def test_what_was_compressed_is_not_undone(talk: Store) -> None:
-    compress(talk, "a", "a2", Kept("a", 3))
+def test_what_a_compression_kept_word_for_word_can_be_undone_and_said_again(talk: Store) -> None:
+    compress(talk, "a", "a2", Spot("a", 3))
+    before = texts(talk, "a2")
+    assert give(talk, "/retry", "a2").act == Again("which tram?", "which tram?", undo_from=Spot("a", 3))
+    undone = give(talk, "/undo 5", "a2")
+    assert "1 turn, 4 messages, from “which tram?” on. There were no more." in undone.text
+    assert texts(talk, "a2") == before[:1]
+    assert undone.act == Undone(tuple(Spot("a", seq) for seq in (3, 4, 5, 6)))
+    assert "4 messages" in give(talk, "/redo", "a2", undone=undone.act.spots).text
+    assert texts(talk, "a2") == before
+
+
+def test_a_turn_that_was_compressed_on_its_way_is_undone_in_both_sessions(talk: Store) -> None:
+    compress(talk, "a", "a2", Spot("a", 3))
+    say(talk, "a2", "and so on", "assistant")
+    before = texts(talk, "a2")
+    undone = give(talk, "/undo", "a2")
+    assert isinstance(undone.act, Undone)
+    assert undone.act.spots[-1] == Spot("a2", 1)
+    assert texts(talk, "a2") == before[:1]
+    give(talk, "/redo", "a2", undone=undone.act.spots)
+    assert texts(talk, "a2") == before
+    say(talk, "a2", "something else")
+    assert "nothing to bring back" in give(talk, "/redo", "a2", undone=undone.act.spots).text
+
+
+def test_what_was_summarised_is_not_undone(talk: Store) -> None:
+    compress(talk, "a", "a2", None)
     assert "part of what was compressed" in give(talk, "/undo", "a2").text
     assert "part of what was compressed" in give(talk, "/retry", "a2").text
     assert found(talk, "a").message_count == 6
@@ -452,9 +483,9 @@ def test_what_was_compressed_is_not_undone(talk: Store) -> None:
 
 def test_retry_asks_the_same_again(talk: Store) -> None:
     parts = [{"type": "text", "text": "look"}, {"type": "image_url", "image_url": {"url": "x"}}]
-    assert give(talk, "/retry").act == Again("which tram?", "which tram?", undo_from=3)
+    assert give(talk, "/retry").act == Again("which tram?", "which tram?", undo_from=Spot("a", 3))
     say(talk, "a", parts)
-    assert give(talk, "/retry").act == Again("look\n[image]", parts, undo_from=7)
+    assert give(talk, "/retry").act == Again("look\n[image]", parts, undo_from=Spot("a", 7))
     states = [message.state for message in talk.read(ME, lambda tx: tx.messages.of("a", every_state=True))]
     assert states == [State.LIVE] * 7, "it falls silent when it is said again, and not before"
     assert give(talk, "/retry", None).act is None
@@ -639,7 +670,7 @@ def test_context_names_each_part_with_its_size(talk: Store) -> None:
 
 
 def test_context_of_a_compressed_conversation_and_of_none(talk: Store) -> None:
-    compress(talk, "a", "a2", Kept("a", 3))
+    compress(talk, "a", "a2", Spot("a", 3))
     text = give(talk, "/context", "a2").text
     assert "Summary" in text
     assert text.endswith("5 messages")

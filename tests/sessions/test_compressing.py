@@ -9,13 +9,13 @@ import pytest
 
 from segue.core.errors import InvalidSession, SegueError, SessionNotFound
 from segue.core.keys import KeyRules
-from segue.core.messages import draft
+from segue.core.messages import Spot, draft
 from segue.core.policy import ResetPolicies
 from segue.core.scope import OWNER_AT_CONSOLE, Audience, Principal, Scope
 from segue.core.sessions import Session
 from segue.core.sources import SessionSource
 from segue.ports.store import Store
-from segue.sessions.compressing import Kept, compress_session
+from segue.sessions.compressing import compress_session
 from segue.sessions.exporting import export_lines
 from segue.sessions.finding import find_titled, get_session
 from segue.sessions.opening import Arrival, Rules, open_session
@@ -38,7 +38,7 @@ def begin(store: Store, name: str = "a", title: str | None = None, scope: Scope 
 
 def compress(store: Store, parent: str, child: str, scope: Scope = ME, now: float = 50.0) -> Session:
     summary = draft("user", "so far", now)
-    return store.write(scope, compress_session, parent, child_id=child, summary=summary, kept=Kept(parent, 1), now=now)
+    return store.write(scope, compress_session, parent, child_id=child, summary=summary, kept=Spot(parent, 1), now=now)
 
 
 def found(store: Store, name: str) -> Session:

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from segue.core.errors import Ambiguous, NotFound, SessionNotFound
-from segue.core.messages import draft
+from segue.core.messages import Spot, draft
 from segue.core.portable import from_mapping
 from segue.core.scope import OWNER_AT_CONSOLE, Audience, Principal, Scope
 from segue.core.sessions import Session
 from segue.ports.store import Filter, Store, Transaction, TrashEntry
-from segue.sessions.compressing import Kept, compress_session
+from segue.sessions.compressing import compress_session
 from segue.sessions.discarding import (
     Restored,
     discard_conversation,
@@ -50,7 +50,7 @@ def say(store: Store, name: str, text: Any = "hello", at: float = 5.0, **fields:
 
 def compress(store: Store, parent: str, child: str, now: float) -> None:
     summary = draft("user", f"summary \x00 in {child}", now)
-    store.write(ME, compress_session, parent, child_id=child, summary=summary, kept=Kept(parent, 2), now=now)
+    store.write(ME, compress_session, parent, child_id=child, summary=summary, kept=Spot(parent, 2), now=now)
 
 
 def everything(store: Store) -> str:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from segue.app import open_store
 from segue.core.errors import InvalidSession, SessionNotFound
 from segue.core.keys import KeyRules
-from segue.core.messages import draft
+from segue.core.messages import Spot, draft
 from segue.core.policy import ResetPolicies
 from segue.core.portable import from_json, from_mapping
 from segue.core.scope import OWNER_AT_CONSOLE, Audience, Principal, Scope
@@ -23,7 +23,7 @@ from segue.core.sessions import Session
 from segue.core.sources import SessionSource
 from segue.core.usage import Billing, Purpose, Spent, Usage, used_by, used_in
 from segue.ports.store import Filter, Store, Transaction
-from segue.sessions.compressing import Kept, compress_session
+from segue.sessions.compressing import compress_session
 from segue.sessions.discarding import trash_before
 from segue.sessions.exporting import export_lines, export_session
 from segue.sessions.finding import find_tip, get_session
@@ -121,7 +121,7 @@ def rich(store: Store) -> Store:
     store.write(ME, add_usage, "a", Usage(7, api_call_count=1), Billing("\u202em"), 2.5, Purpose.TITLE)
     store.write(ME, add_usage, "a", Usage(estimated_cost_usd=0.2), Billing(), 1.5)
     summary = draft("user", "so far", 20.0)
-    store.write(ME, compress_session, "a", child_id="b", summary=summary, kept=Kept("a", 3), now=20.1)
+    store.write(ME, compress_session, "a", child_id="b", summary=summary, kept=Spot("a", 3), now=20.1)
     begin(store, "sub", spawned_by="b", kind="subagent", source="subagent", pinned=1, archived=1)
     begin(store, "bob's", "the same title", BOB)
     begin(store, "carol's", "the same title", CAROL, ended_at=1e9 + 0.1, end_reason="user_exit")

@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from segue.core.errors import SessionNotFound
-from segue.core.messages import draft, draft_from
+from segue.core.messages import Spot, draft, draft_from
 from segue.core.portable import from_mapping
 from segue.core.scope import OWNER_AT_CONSOLE, Audience, Principal, Scope
 from segue.core.sessions import Session
 from segue.core.transcript import UNKNOWN_RESULT
 from segue.ports.store import Store, Transaction
-from segue.sessions.compressing import Kept, compress_session
+from segue.sessions.compressing import compress_session
 from segue.sessions.importing import OnConflict, import_session
 from segue.sessions.reading import conversation, view_of
 from segue.sessions.recording import append_message, clear_messages, replace_messages
@@ -40,7 +40,7 @@ def tell(store: Store, session: str, /, **message: Any) -> None:
 
 def compress(store: Store, parent: str, child: str, kept: tuple[str, int] | None) -> None:
     summary = draft("user", f"summary in {child}", 3.0)
-    boundary = Kept(*kept) if kept else None
+    boundary = Spot(*kept) if kept else None
     store.write(ME, compress_session, parent, child_id=child, summary=summary, kept=boundary, now=3.0)
 
 

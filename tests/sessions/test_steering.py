@@ -10,13 +10,13 @@ import pytest
 from segue.core.errors import InvalidSession, LaneNotFound, SegueError, SessionNotFound
 from segue.core.keys import KeyRules
 from segue.core.lifecycle import Continue, Interruption, Lane, Phase, Reset, Resume, Start
-from segue.core.messages import draft
+from segue.core.messages import Spot, draft
 from segue.core.policy import ResetMode, ResetPolicies, ResetPolicy, ResetReason
 from segue.core.scope import OWNER_AT_CONSOLE, Principal, Scope
 from segue.core.sessions import Session
 from segue.core.sources import SessionSource
 from segue.ports.store import Filter, ResetRow, Store, Transaction
-from segue.sessions.compressing import Kept, compress_session
+from segue.sessions.compressing import compress_session
 from segue.sessions.discarding import discard_conversation
 from segue.sessions.finding import get_session
 from segue.sessions.opening import Arrival, Opened, Rules, open_session
@@ -212,7 +212,7 @@ def test_a_conversation_in_several_parts_joins_a_lane_whole(store: Store) -> Non
     store.write(ME, create_session, Session("a", "cli"))
     say(store, "a")
     summary = draft("user", "so far", NOON.timestamp())
-    kept = Kept("a", 1)
+    kept = Spot("a", 1)
     store.write(ME, compress_session, "a", child_id="b", summary=summary, kept=kept, now=NOON.timestamp())
     arrive(store, "mine")
     before = store.read(ME, view_of, "b")

@@ -23,6 +23,7 @@ from segue.config.chat_settings import Approval, ResumeDisplay
 from segue.core.commands import Command, Unknown, parse
 from segue.core.errors import Invalid, SegueError
 from segue.core.events import CarryOn, Done, Event, Failed, Note, Steered, ToolCall, ToolFinished
+from segue.core.messages import Spot
 from segue.core.preferences import Verbosity
 from segue.core.recap import recap
 from segue.core.scope import OWNER_AT_CONSOLE
@@ -129,15 +130,15 @@ class Room:
                 await self._arrived(answer, is_told=True)
             case Begin(text=str(text)):
                 await self._turn(text)
-            case Again(content=content, undo_from=seq):
-                await self._turn(content, undo_from=seq)
+            case Again(content=content, undo_from=spot):
+                await self._turn(content, undo_from=spot)
             case Compress(focus):
                 await self._listened_to(self._chat.compress(focus, self._show))
             case Stop():
                 self._screen.say("Nothing is being done.")
         return True
 
-    async def _turn(self, content: object, *, undo_from: int | None = None) -> None:
+    async def _turn(self, content: object, *, undo_from: Spot | None = None) -> None:
         self._failure, self._is_elsewhere = None, False
         self._screen.begin()
         try:

@@ -9,6 +9,7 @@ from datetime import tzinfo
 from math import inf
 from typing import Any, NamedTuple
 
+from segue.core.messages import Spot
 from segue.core.preferences import Preferences, decode
 from segue.core.sessions import Session
 from segue.ports.store import Transaction
@@ -61,8 +62,8 @@ class Situation(NamedTuple):
     """Makes a session ours, in the transaction that goes over to it; raises when somebody else is at work there."""
     is_ours: Callable[[Transaction, str], bool] = _everything_is
     """Whether we are still the ones at work in a session, so that it ends when we leave it."""
-    undone: tuple[int, ...] = ()
-    """The places of the messages that the last `/undo` took, if nothing was said since."""
+    undone: tuple[Spot, ...] = ()
+    """The messages that the last `/undo` took, if nothing was said since."""
     is_answering: bool = False
     """Whether an answer is being written at this moment."""
     in_terminal: bool = True
@@ -95,14 +96,14 @@ class Again:
 
     text: str
     content: Any
-    undo_from: int
+    undo_from: Spot
 
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """The messages at these places were taken back; `/redo` may bring them back."""
+    """These messages were taken back; `/redo` may bring them back."""
 
-    seqs: tuple[int, ...]
+    spots: tuple[Spot, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,13 @@
 """`/undo`, `/redo` and `/retry`: what was said last falls silent, speaks again, or is said again."""
 
 from segue.core.errors import InUse
-from segue.core.messages import SUMMARY_SEQ, Message, first_line_of
+from segue.core.messages import SUMMARY_SEQ, Message, Spot, first_line_of
 from segue.core.sessions import Session
 from segue.core.text import count, one_line, shorten
 from segue.ports.store import Transaction
 from segue.sessions.commanding.acts import Again, Answer, Redone, Situation, Undone, session_of
 from segue.sessions.commanding.wording import how_many
-from segue.sessions.rewinding import Rewound, restore_seqs, rewind_turns
+from segue.sessions.rewinding import Rewound, has_gone_on, last_spoken, restore_spots, rewind_turns
 
 _QUOTED = 80
 
@@ -15,28 +15,27 @@ _QUOTED = 80
 def undo(tx: Transaction, argument: str, situation: Situation) -> Answer:
     turns = how_many(argument, 1, "/undo")
     session = session_of(tx, situation)
-    live = [message.seq for message in tx.messages.of(session.id)] if session else []
     done = _rewind(tx, session, turns, situation)
     if session is None or done.target is None:
         return Answer(_nothing(tx, session, "undo"))
-    name, seq = one_line(session.id), done.target.seq
+    name, seq = one_line(done.target.session_id), done.target.seq
     fewer = " There were no more." if done.turns < turns else ""
     return Answer(
         f"Undone: {count(done.turns, 'turn')}, {count(done.messages, 'message')}, from “{_quoted(done.target)}” on."
         f"{fewer}\nNothing is lost: /redo brings it back, until something else is said, and"
         f" `segue sessions show {name} --around {seq}` shows it at any time.",
-        Undone(tuple(one for one in live if one >= seq)),
+        Undone(done.spots),
     )
 
 
 def redo(tx: Transaction, _argument: str, situation: Situation) -> Answer:
     session = session_of(tx, situation)
-    seqs = situation.undone
-    if session is None or not seqs or tx.messages.of(session.id, after=seqs[0] - 1, limit=1):
+    spots = situation.undone
+    if session is None or not spots or has_gone_on(tx, session.id, spots[0]):
         return Answer("There is nothing to bring back: nothing was undone here, or something else was said since.")
     _refuse_while_answering(situation)
-    restored = restore_seqs(tx, session.id, seqs)
-    first = tx.messages.find_seq(session.id, seqs[0])
+    restored = restore_spots(tx, spots)
+    first = tx.messages.find_seq(*spots[0])
     said = f", from “{_quoted(first)}” on" if first else ""
     return Answer(f"Back again: {count(restored, 'message')}{said}.", Redone())
 
@@ -46,7 +45,7 @@ def retry(tx: Transaction, _argument: str, situation: Situation) -> Answer:
     last = _last_said(tx, session, situation)
     if last is None:
         return Answer(_nothing(tx, session, "try again"))
-    again = Again(last.content or "", last.original, undo_from=last.seq)
+    again = Again(last.content or "", last.original, undo_from=Spot(last.session_id, last.seq))
     return Answer(f"Once more: “{_quoted(last)}”", again)
 
 
@@ -55,8 +54,8 @@ def _last_said(tx: Transaction, session: Session | None, situation: Situation) -
     if session is None:
         return None
     _refuse_while_answering(situation)
-    seqs = tx.messages.last_user_seqs(session.id, 1)
-    return tx.messages.find_seq(session.id, seqs[0]) if seqs else None
+    spoken = last_spoken(tx, session.id, 1)
+    return tx.messages.find_seq(*spoken[0]) if spoken else None
 
 
 def _rewind(tx: Transaction, session: Session | None, turns: int, situation: Situation) -> Rewound:
