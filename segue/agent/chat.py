@@ -239,7 +239,7 @@ class Chat:
             await self._kit.namer.close()
         if self.session_id is not None:
             await self._kit.door.write(self._leave, self.session_id)
-        await self._kit.holder.end()
+        await self._kit.holder.let_go()
 
     @property
     def model(self) -> str:

@@ -1,8 +1,9 @@
-"""The right to a session, kept for as long as somebody is at it."""
+"""The right to what a process works on, kept for as long as it works on it."""
 
 import asyncio
 import contextlib
 import time
+from collections.abc import Collection
 
 from segue.agent.door import Door
 from segue.core.errors import StoreError
@@ -12,26 +13,60 @@ from segue.sessions import leasing
 from segue.sessions.leasing import IsGone
 
 
-class Holder:
-    """One run, and the session it holds. The door is that of the program itself, not of a person."""
+class Presence:
+    """This process, as others see it: a run that beats, and everything that it holds.
+
+    The door is that of the program itself, not of a person.
+    """
 
     def __init__(self, door: Door, run: Run, is_gone: IsGone) -> None:
-        self._door = door
-        self._run = run
-        self._is_gone = is_gone
-        self._lease: Lease | None = None
+        self.door = door
+        self.run = run
+        self.is_gone = is_gone
+        self._held: dict[str, Lease] = {}
         self._beating: asyncio.Task[None] | None = None
 
     async def begin(self) -> None:
-        await self._door.write(leasing.begin_run, self._run)
+        await self.door.write(leasing.begin_run, self.run)
         self._beating = asyncio.create_task(self._beat())
+
+    def holds(self, lease: Lease) -> None:
+        """Keep a lease from now on."""
+        self._held[lease.name] = lease
+
+    async def release(self, lease: Lease) -> None:
+        self._held.pop(lease.name, None)
+        await self.door.write(leasing.release, lease)
+
+    async def end(self) -> None:
+        if self._beating is not None:
+            self._beating.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._beating
+        for lease in list(self._held.values()):
+            await self.release(lease)
+        await self.door.write(leasing.end_run, self.run.id, time.time())
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(RENEWAL_SECONDS)
+            with contextlib.suppress(StoreError):  # whoever writes next hears of it; the next beat may be well
+                await self.door.write(_beat, self.run.id, list(self._held.values()))
+
+
+class Holder:
+    """One conversation of a process: the session it is in, one at a time."""
+
+    def __init__(self, presence: Presence) -> None:
+        self._presence = presence
+        self._lease: Lease | None = None
 
     def claim(self, tx: Transaction, session_id: str, principal: str) -> Lease:
         """Take a session in a transaction, or see that it is ours; whoever has it otherwise is named."""
         name = session_lease(session_id)
         if self._lease is not None and self._lease.name == name and leasing.keep(tx, self._lease):
             return self._lease
-        return leasing.take_lease(tx, name, self._run.id, principal, self._is_gone)
+        return leasing.take_lease(tx, name, self._presence.run.id, principal, self._presence.is_gone)
 
     def has(self, tx: Transaction, session_id: str) -> bool:
         """Whether a session is still ours."""
@@ -43,28 +78,15 @@ class Holder:
         if self._lease is None or lease.name != self._lease.name:
             await self.let_go()
         self._lease = lease
+        self._presence.holds(lease)
 
     async def let_go(self) -> None:
         if self._lease is not None:
-            await self._door.write(leasing.release, self._lease)
+            await self._presence.release(self._lease)
             self._lease = None
 
-    async def end(self) -> None:
-        if self._beating is not None:
-            self._beating.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._beating
-        await self.let_go()
-        await self._door.write(leasing.end_run, self._run.id, time.time())
 
-    async def _beat(self) -> None:
-        while True:
-            await asyncio.sleep(RENEWAL_SECONDS)
-            with contextlib.suppress(StoreError):  # whoever writes next hears of it; the next beat may be well
-                await self._door.write(_beat, self._run.id, self._lease)
-
-
-def _beat(tx: Transaction, run_id: str, lease: Lease | None) -> None:
+def _beat(tx: Transaction, run_id: str, held: Collection[Lease]) -> None:
     tx.leases.change_run(run_id, beat_at=tx.leases.now())
-    if lease is not None:
+    for lease in held:
         leasing.keep(tx, lease)

@@ -22,6 +22,7 @@ from segue.ports.agent import Agent, Space, Task
 from segue.ports.failpoints import Point, reached
 from segue.ports.store import Transaction
 from segue.sessions import turning
+from segue.sessions.delegating import end_left_subagents
 from segue.sessions.turning import Situation
 
 Emit = Callable[[Event], None]
@@ -66,6 +67,7 @@ class TurnRunner:
 
         def work(tx: Transaction) -> tuple[Lease, Situation]:
             session_id, lease = opening(tx)
+            end_left_subagents(tx, session_id, now)
             turn = Turn(turn_id, session_id, lease.owner, TurnState.RUNNING, 1, 0, now)
             return lease, turning.open_turn(tx, lease, turn, message, undo_from=undo_from)
 
@@ -80,7 +82,8 @@ class TurnRunner:
         is_over = broken.attempt >= turning.MOST_ATTEMPTS
 
         def work(tx: Transaction) -> tuple[Lease, Situation | None]:
-            _, lease = opening(tx)
+            session_id, lease = opening(tx)
+            end_left_subagents(tx, session_id, time.time())
             if is_over:
                 reason = f"It was cut off {broken.attempt} times."
                 turning.give_up_turn(tx, lease, broken, time.time(), reason)

@@ -34,12 +34,10 @@ class Crew:
         self,
         settings: Settings,
         environ: Mapping[str, str],
-        tools: Callable[[], Sequence[Tool]],
         offline: OfflineAgent,
         tell: Callable[[str], None],
     ) -> None:
         self._settings = settings
-        self._tools = tools
         self._offline = offline
         self._tell = tell
         self._endpoints = endpoints_from(environ, configured(settings))
@@ -51,8 +49,8 @@ class Crew:
         self._looking = threading.Thread(target=self._look, daemon=True)
         self._looking.start()
 
-    async def agent_for(self, chosen: Preferences) -> Agent:
-        """The agent that answers now."""
+    async def agent_for(self, chosen: Preferences, tools: Sequence[Tool]) -> Agent:
+        """The agent that answers now, with these tools if it is ours."""
         if self._settings.agent.entry:
             function = load_entry(self._settings.agent.entry, self._settings.home)
             return CallableAgent(function, lambda error: str(record_agent_error(self._settings.home, error)))
@@ -66,7 +64,7 @@ class Crew:
         named = list(dict.fromkeys([first, *self._stand_ins()]))
         last = len(named) - 1
         trying = [Trying(self._model(one), self._tell, has_other=at < last) for at, one in enumerate(named)]
-        return Loop(trying, self._tools())
+        return Loop(trying, tools)
 
     def when_known(self, call: Callable[[], None]) -> None:
         """Have something called, in any thread, as soon as it is known what answers."""

@@ -37,9 +37,19 @@ you ask them to repeat it. When you learn something that will matter later, writ
 you did something that you did not do; when the outcome of a tool is unknown, find out before you go on."""
 
 
+_SUBAGENT = """\
+Another agent has given you a task. Nobody reads along and nobody answers questions: do it with what you were told, and
+end with one answer that says what you found or did, and what you could not do."""
+
+
 def system_prompt(place: Place, tools: Sequence[str], files: Sequence[WorkspaceFile] = ()) -> str:
     """The same bytes for the same place, tools and files."""
     return "\n\n".join([_rules(tools), _where(place), *map(_quoted, files)])
+
+
+def subagent_prompt(prompt: str) -> str:
+    """What an agent is told that works for another one."""
+    return f"{prompt}\n\n{_SUBAGENT}"
 
 
 def files_in(prompt: str) -> list[WorkspaceFile]:

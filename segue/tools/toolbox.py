@@ -8,6 +8,7 @@ from typing import NamedTuple
 from segue.core.scope import OWNER, Scope
 from segue.ports.tool import Tool
 from segue.tools.background import Background
+from segue.tools.delegate import Delegate, Subagent
 from segue.tools.memory import Memory
 from segue.tools.process import ProcessTool
 from segue.tools.read_file import ReadFile
@@ -27,6 +28,8 @@ class Machine(NamedTuple):
     home: Path
     """Of this program, where no tool writes."""
     background: Background
+    subagent: Subagent | None = None
+    """Does a task by itself; a subagent has none of its own."""
     servers: Sequence[Tool] = ()
     """What MCP servers bring. They come last, so that what stands before them is the same without them."""
 
@@ -44,6 +47,7 @@ def _at(machine: Machine) -> list[Tool]:
         WriteFile(cwd, machine.home),
         Terminal(cwd, machine.environment, background),
         ProcessTool(background),
+        *([Delegate(machine.subagent)] if machine.subagent else []),
     ]
 
 

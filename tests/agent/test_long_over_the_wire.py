@@ -110,9 +110,9 @@ def test_no_request_is_too_long_and_nothing_is_lost(tmp_path: Path, kind: str, t
 
 async def _finds(opened: OpenChat, session_id: str) -> None:
     """Every fact is in what the model is told, or found by the agent's own search."""
-    store = opened._store
+    store = opened._door.store
     view = "\n".join(message.content or "" for message in store.read(OWNER, view_of, session_id))
-    agent: Any = await opened.crew.agent_for(opened.chat.preferences)
+    agent: Any = await opened.crew.agent_for(opened.chat.preferences, opened._tools())
     search = agent._tools["session_search"]
     search._summarise = None
     for fact in FACTS:

@@ -247,7 +247,7 @@ def test_two_places_cannot_have_one_session(store: SqlStore) -> None:
 
     async def work() -> None:
         await here.say("hello")
-        await there.holder.begin()
+        await there.presence.begin()
         with pytest.raises(InUse, match=r"segue chat, process 7 on here"):
             await there.chat.resume(str(here.chat.session_id))
         await here.chat.command(Command("new"))

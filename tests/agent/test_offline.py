@@ -16,7 +16,7 @@ from benchmarks.quality.loading import Kind, load_facts, load_questions
 from benchmarks.search.recall import SEED, sessions_of
 from segue.agent import recollecting, telling
 from segue.agent.door import Door
-from segue.agent.holding import Holder
+from segue.agent.holding import Holder, Presence
 from segue.agent.offline import OfflineAgent
 from segue.agent.telling import Offer, offered
 from segue.agent.turn import TurnRunner
@@ -98,8 +98,9 @@ class Chat:
         events: list[Event] = []
         door = Door(self.store, self.scope)
         run = Run(f"run-{time.monotonic_ns()}", "segue chat", "host", "boot", 1, "0", NOW, NOW)
-        holder = Holder(door, run, lambda _: True)
-        await holder.begin()
+        presence = Presence(door, run, lambda _: True)
+        holder = Holder(presence)
+        await presence.begin()
         runner = TurnRunner(door, holder, agent_on(self.store, self.scope), nobody_agrees)
 
         def opening(tx: Transaction) -> tuple[str, Lease]:
@@ -111,7 +112,7 @@ class Chat:
             await runner.carry_on(opening, broken.turn, events.append, Preferences())
         else:
             await runner.answer(opening, message, events.append, Preferences())
-        await holder.end()
+        await presence.end()
         door.close()
         return events
 

@@ -293,14 +293,14 @@ def test_a_session_that_somebody_took_over_is_theirs_until_they_leave(store: Sql
     async def work() -> None:
         await here.say("hello")
         session_id = str(here.chat.session_id)
-        await there.holder.begin()
+        await there.presence.begin()
         take_over(store, session_id, "there")
         with pytest.raises(InUse):
             await here.say("still there?")
         for command in ("undo", "title", "model"):
             with pytest.raises(InUse):
                 await here.chat.command(Command(command, "x" if command == "title" else ""))
-        await there.holder.end()
+        await there.presence.end()
         await here.say("and now?")
 
     run(here, work)
@@ -314,7 +314,7 @@ def test_whoever_lost_a_session_does_not_end_it_by_leaving(store: SqlStore) -> N
 
     async def work() -> None:
         await here.say("hello")
-        await there.holder.begin()
+        await there.presence.begin()
         take_over(store, str(here.chat.session_id), "there")
         assert "begins" in (await here.chat.command(Command("new"))).text
 

@@ -8,7 +8,7 @@ from typing import Any
 from segue.agent.chat import Chat, Kit
 from segue.agent.compression import Compression, Means
 from segue.agent.door import Door
-from segue.agent.holding import Holder
+from segue.agent.holding import Holder, Presence
 from segue.agent.naming import Namer
 from segue.agent.summarising import Summariser
 from segue.core.errors import ModelError
@@ -102,7 +102,8 @@ class Place:
         self.events: list[Event] = []
         self.door = Door(store, OWNER)
         run = Run(name, "segue chat", "here", "boot", 7, "1", 1.0, 1.0)
-        self.holder = Holder(self.door, run, lambda _: False)
+        self.presence = Presence(self.door, run, lambda _: False)
+        self.holder = Holder(self.presence)
 
         async def agent_for(_: Preferences) -> Agent:
             return agent
@@ -146,11 +147,12 @@ class Place:
 
 def run(place: Place, work: Callable[[], Awaitable[None]]) -> None:
     async def all_of_it() -> None:
-        await place.holder.begin()
+        await place.presence.begin()
         try:
             await work()
         finally:
             await place.chat.close()
+            await place.presence.end()
             place.door.close()
 
     asyncio.run(asyncio.wait_for(all_of_it(), 60))

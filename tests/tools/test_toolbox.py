@@ -12,17 +12,22 @@ from segue.tools.session_search import SessionSearch
 from segue.tools.toolbox import Machine, notes_of, tools_for
 
 
+async def nobody(_task: str, _session_id: str) -> str:
+    raise NotImplementedError
+
+
 def tools(store: SqlStore, scope: Scope, memory: Path, *, is_owner: bool) -> list[Tool]:
     search = SessionSearch(store, scope, lambda: UTC)
     notes = notes_of(scope, memory)
     background = Background(store, scope, "run", memory / "processes")
-    machine = Machine(Path("/"), {}, memory, background) if is_owner else None
+    machine = Machine(Path("/"), {}, memory, background, nobody) if is_owner else None
     return tools_for(machine=machine, notes=notes, search=search)
 
 
 def test_owners_get_everything_and_others_what_is_theirs(store: SqlStore, tmp_path: Path) -> None:
     names = [tool.spec.name for tool in tools(store, OWNER_AT_CONSOLE, tmp_path, is_owner=True)]
-    assert names == ["read_file", "write_file", "terminal", "process", "session_search", "memory", "web_fetch"]
+    dangerous = ["read_file", "write_file", "terminal", "process", "delegate"]
+    assert names == [*dangerous, "session_search", "memory", "web_fetch"]
     others = tools(store, Scope(Principal("telegram:1")), tmp_path, is_owner=False)
     assert [tool.spec.name for tool in others] == ["session_search", "memory", "web_fetch"]
 
@@ -34,6 +39,7 @@ def test_what_may_run_twice_says_so(store: SqlStore, tmp_path: Path) -> None:
         "write_file": True,
         "terminal": False,
         "process": True,
+        "delegate": False,
         "session_search": True,
         "memory": True,
         "web_fetch": True,

@@ -44,7 +44,8 @@ def usage(tx: Transaction, _argument: str, situation: Situation) -> Answer:
     if session is None:
         return Answer("Nothing has been used yet.")
     parts = [*find_ancestors(tx, session), session]
-    wanted = Entries(session_ids=tuple(part.id for part in parts))
+    subagents = tx.sessions.spawned_by([part.id for part in parts])
+    wanted = Entries(session_ids=(*(part.id for part in parts), *subagents))
     total, prices = tx.ledger.total(wanted), tx.ledger.prices(wanted)
     rows = [
         ("Tokens in", f"{total.input_tokens:,}"),
@@ -59,6 +60,8 @@ def usage(tx: Transaction, _argument: str, situation: Situation) -> Answer:
         rows.append(("Prices", ", ".join(one.label for one in prices)))
     if len(parts) > 1:
         rows.append(("Parts", f"{len(parts)}, all of them counted"))
+    if subagents:
+        rows.append(("Subagents", f"{len(subagents)}, all of them counted"))
     groups = [(column, tx.ledger.spending_by(column, wanted)) for column in ("model", "purpose")]
     return Answer(table(rows) + "".join(f"\n\nBy {column}\n{_grouped(group)}" for column, group in groups if group))
 
