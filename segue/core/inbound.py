@@ -1,0 +1,46 @@
+"""A message as a platform brought it, before anything is decided about it."""
+
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from segue.core.sources import SessionSource
+
+ORIGINAL = ""
+"""The version of a message that nobody has edited."""
+
+
+class Cursor(NamedTuple):
+    """How far a platform has been read; kept in the transaction that accepts what was read."""
+
+    name: str
+    value: str
+
+
+class Inbound(NamedTuple):
+    """What somebody said on a platform. Its account, chat, id and version name it for ever."""
+
+    source: SessionSource
+    """Where it comes from, and where the answer goes."""
+    message_id: str
+    text: str
+    edit: str = ORIGINAL
+    """Which version of the message this is: whatever the platform tells versions apart by."""
+    parts: list[dict[str, Any]] | None = None
+    """The whole content in the chat format, when it is more than text."""
+    is_mention: bool = False
+    """Whether it is addressed to us: by name, or as an answer to something that we said."""
+    is_person: bool = True
+    """Whether somebody said it; what runs by itself moves no clock."""
+    cursor: Cursor | None = None
+
+
+class Receipt(StrEnum):
+    """What became of a message; whatever it is, the platform may forget the message now."""
+
+    ACCEPTED = "accepted"
+    KNOWN = "known"
+    """It was accepted before."""
+    REFUSED = "refused"
+    """Too many are waiting; it is recorded, and its sender is told."""
+    IGNORED = "ignored"
+    """It is not for us."""

@@ -1,0 +1,112 @@
+"""A platform: where people are, and how words get there and back.
+
+An adapter receives what people say and passes it on, and it sends what it is given. It decides nothing: who may speak,
+which conversation it is, what is answered and when it is sent are decided elsewhere, and so is what happens after a
+failure. It says only which of three kinds the failure was.
+"""
+
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from segue.core.errors import SegueError
+from segue.core.inbound import Inbound, Receipt
+from segue.core.sources import SessionSource
+
+
+class Arriving(StrEnum):
+    """What a platform does with a message that we did not confirm."""
+
+    ACK_GATED = "ack-gated"
+    """It brings it again until it is confirmed."""
+    CURSOR = "cursor"
+    """It is asked for everything behind a place that we keep."""
+    NON_REPLAY = "non-replay"
+    """It forgets it."""
+
+
+class Units(StrEnum):
+    """What a platform counts when it says how long a message may be."""
+
+    CHARACTERS = "characters"
+    UTF16 = "utf-16"
+    BYTES = "bytes"
+
+
+class Traits(NamedTuple):
+    """What can be relied upon."""
+
+    arriving: Arriving
+    longest: int
+    """Units of one message."""
+    units: Units = Units.CHARACTERS
+    has_key: bool = False
+    """Whether what is sent twice with one key is there once."""
+    can_edit: bool = False
+    shows_typing: bool = False
+    needs_raw_ids: bool = False
+    """Whether an agent has to know ids as they are, to mention people by them."""
+
+
+class Post(NamedTuple):
+    """Something to be sent."""
+
+    route: SessionSource
+    text: str
+    key: str
+    """The same whenever the same is sent again."""
+    reply_to: str | None = None
+
+
+class Sent(NamedTuple):
+    """What the platform calls it."""
+
+    message_id: str | None = None
+
+
+class SendFailed(SegueError):
+    """It was not sent."""
+
+
+class SendLater(SendFailed):
+    """Nothing left this machine, or the platform says that it took nothing: it can be sent again, after a while."""
+
+    def __init__(self, sentence: str, seconds: float | None = None) -> None:
+        super().__init__(sentence)
+        self.seconds = seconds
+
+
+class SendUnknown(SendFailed):
+    """It may have arrived."""
+
+
+class SendRefused(SendFailed):
+    """It will never arrive there."""
+
+
+class Intake(Protocol):
+    """Where a platform passes on what people say."""
+
+    async def receive(self, inbound: Inbound) -> Receipt:
+        """Take a message. When this returns it is safe, and the platform may be told so; when it raises it is not."""
+
+    async def cursor(self, name: str) -> str | None:
+        """How far the platform has been read."""
+
+
+class Platform(Protocol):
+    name: str
+    account: str
+    """Which of our accounts there; empty when there is only one."""
+    traits: Traits
+
+    async def run(self, intake: Intake) -> None:
+        """Be connected and pass on what arrives, until cancelled; raises what it cannot mend by trying again."""
+
+    async def send(self, post: Post) -> Sent:
+        """Send. Raises `SendLater`, `SendUnknown` or `SendRefused`."""
+
+    async def edit(self, post: Post, message_id: str) -> None:
+        """Let a message that was sent say something else. Raises as `send` does."""
+
+    async def typing(self, route: SessionSource) -> None:
+        """Show that an answer is being written. It does not matter whether that works."""
