@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from segue.agent.door import Door
 from segue.agent.footing import Footing
-from segue.agent.holding import Holder
+from segue.agent.holding import Holds
 from segue.agent.summarising import Summariser, Summary
 from segue.core.compaction import Need, Plan, continued, plan
 from segue.core.errors import ModelError
@@ -66,7 +66,7 @@ class Wish(NamedTuple):
 class Compression:
     """Makes the conversations of one place shorter."""
 
-    def __init__(self, door: Door, holder: Holder, means: Means) -> None:
+    def __init__(self, door: Door, holder: Holds, means: Means) -> None:
         self._door = door
         self._holder = holder
         self._means = means

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Collection
+from typing import Protocol
 
 from segue.agent.door import Door
 from segue.core.errors import StoreError
@@ -54,7 +55,14 @@ class Presence:
                 await self.door.write(_beat, self.run.id, list(self._held.values()))
 
 
-class Holder:
+class Holds(Protocol):
+    """Whoever works on a conversation, one session of it at a time."""
+
+    def claim(self, tx: Transaction, session_id: str, principal: str) -> Lease: ...
+    async def now_holds(self, lease: Lease) -> None: ...
+
+
+class Holder(Holds):
     """One conversation of a process: the session it is in, one at a time."""
 
     def __init__(self, presence: Presence) -> None:

@@ -8,9 +8,12 @@ from segue.agent.ears import Ears
 from segue.agent.footing import Footing
 from segue.core.errors import LeaseLost, SegueError, StoreError
 from segue.core.events import (
+    CarryOn,
     Event,
     Failed,
     ModelCalled,
+    Note,
+    Reasoning,
     Reply,
     Steered,
     Text,
@@ -21,7 +24,7 @@ from segue.core.events import (
 from segue.core.turns import TurnState
 from segue.ports.failpoints import Point, reached
 from segue.sessions import turning
-from segue.sessions.turning import Situation
+from segue.sessions.turning import Ending, LastReply, Outcome, Situation, nothing_else
 
 STOPPED = "The user stopped this before it came to its end."
 
@@ -29,7 +32,9 @@ STOPPED = "The user stopped this before it came to its end."
 class Recorder:
     """What a turn has come to, row by row."""
 
-    def __init__(self, door: Door, footing: Footing, situation: Situation, ears: Ears) -> None:
+    def __init__(
+        self, door: Door, footing: Footing, situation: Situation, ears: Ears, ending: Ending = nothing_else
+    ) -> None:
         self._door = door
         self._on = footing
         self._steps = situation.steps
@@ -38,6 +43,9 @@ class Recorder:
         self._open: dict[str, tuple[int, ToolCall]] = {}
         self._pieces: list[str] = []
         self._failure: str | None = None
+        self._last: LastReply | None = None
+        self._said = _last_words(situation)
+        self._ending = ending
         self._ears = ears
 
     @property
@@ -46,6 +54,8 @@ class Recorder:
 
     async def event(self, event: Event) -> None:
         """Store what an event says, if it says something that lasts."""
+        if self._last is not None and not isinstance(event, Note | Reasoning | CarryOn):
+            await self._store_last()  # it was not the last after all
         match event:
             case ModelCalled():
                 await self._model_begins(event)
@@ -69,8 +79,7 @@ class Recorder:
         if self._pieces:
             await self._replied(Reply("".join(self._pieces), finish_reason="error" if self._failure else "stop"))
         reached(Point.BEFORE_TURN_ENDS)
-        state = TurnState.FAILED if self._failure else TurnState.DONE
-        await self._door.write(turning.end_turn, self._on.lease, self._on.turn, state, time.time(), self._failure)
+        await self._end(TurnState.FAILED if self._failure else TurnState.DONE, self._failure)
         reached(Point.AFTER_TURN_ENDS)
 
     async def stopped(self) -> list[str]:
@@ -79,7 +88,7 @@ class Recorder:
         What people said meanwhile and the agent has not heard is said no more; what that was.
         """
         await self._keep_what_there_is("stopped")
-        await self._door.write(turning.end_turn, self._on.lease, self._on.turn, TurnState.STOPPED, time.time())
+        await self._end(TurnState.STOPPED)
         unheard = await self._door.write(turning.cancel_heard, self._on.lease, self._on.turn.session_id)
         return [line.content for line in unheard]
 
@@ -90,9 +99,7 @@ class Recorder:
         reason = str(error) if isinstance(error, SegueError) else type(error).__name__
         with suppress(StoreError):  # the first error is the one to hear about, and the next turn closes this one
             await self._keep_what_there_is("error")
-            await self._door.write(
-                turning.end_turn, self._on.lease, self._on.turn, TurnState.FAILED, time.time(), reason
-            )
+            await self._end(TurnState.FAILED, reason)
 
     async def _keep_what_there_is(self, finish_reason: str) -> None:
         if self._pieces:
@@ -100,6 +107,11 @@ class Recorder:
         await self._model_failed()
         for _, call in list(self._open.values()):
             await self._tool_ends(ToolFinished(call, STOPPED, is_error=True))
+
+    async def _end(self, state: TurnState, reason: str | None = None) -> None:
+        last, self._last = self._last, None
+        outcome = Outcome(self._on.turn, state, self._said, time.time(), reason)
+        await self._door.write(turning.end_turn, self._on.lease, outcome, last, self._ending)
 
     async def _model_failed(self) -> None:
         """The model that was asked last has not answered."""
@@ -118,11 +130,21 @@ class Recorder:
         reached(Point.AFTER_MODEL_BEGINS)
 
     async def _replied(self, reply: Reply) -> None:
-        reached(Point.BEFORE_REPLY_IS_STORED)
+        """An answer is stored at once if tools follow, otherwise with the end of the turn."""
         number, self._model_step = self._model_step, None
         self._pieces.clear()
         self._wanted = {call.id for call in reply.calls}
+        self._said = reply.text or self._said
+        self._last = LastReply(number, reply)
+        if reply.calls:
+            await self._store_last()
+
+    async def _store_last(self) -> None:
+        assert self._last is not None
+        reached(Point.BEFORE_REPLY_IS_STORED)
+        number, reply = self._last
         await self._door.write(turning.record_reply, self._on.lease, self._on.turn, number, reply, time.time())
+        self._last = None
         reached(Point.AFTER_REPLY_IS_STORED)
 
     async def _tool_begins(self, event: ToolStarted) -> None:
@@ -151,3 +173,9 @@ class Recorder:
     def _next(self) -> int:
         self._steps += 1
         return self._steps
+
+
+def _last_words(situation: Situation) -> str:
+    """What an agent said last that was cut off before it could end."""
+    last = situation.view[-1] if situation.view else None
+    return (last.content or "") if last is not None and last.role == "assistant" else ""

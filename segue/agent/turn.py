@@ -10,7 +10,7 @@ from segue.agent.compression import Compression
 from segue.agent.door import Door
 from segue.agent.ears import Ears
 from segue.agent.footing import Footing
-from segue.agent.holding import Holder
+from segue.agent.holding import Holds
 from segue.agent.recorder import Recorder
 from segue.core.compaction import Need
 from segue.core.events import Done, Event, Failed, Note, ToolCall
@@ -23,7 +23,7 @@ from segue.ports.failpoints import Point, reached
 from segue.ports.store import Transaction
 from segue.sessions import turning
 from segue.sessions.delegating import end_left_subagents
-from segue.sessions.turning import Situation
+from segue.sessions.turning import Ending, Situation, nothing_else
 
 Emit = Callable[[Event], None]
 Agrees = Callable[[ToolCall, str], Awaitable[bool]]
@@ -38,13 +38,20 @@ class TurnRunner:
     """Runs turns, one after another."""
 
     def __init__(
-        self, door: Door, holder: Holder, agent: Agent, agrees: Agrees, compression: Compression | None = None
+        self,
+        door: Door,
+        holder: Holds,
+        agent: Agent,
+        agrees: Agrees,
+        compression: Compression | None = None,
+        ending: Ending = nothing_else,
     ) -> None:
         self._door = door
         self._holder = holder
         self._agent = agent
         self._agrees = agrees
         self._compression = compression
+        self._ending = ending
         self._ears: Ears | None = None
         self._driving: asyncio.Task[None] | None = None
 
@@ -69,13 +76,14 @@ class TurnRunner:
             session_id, lease = opening(tx)
             end_left_subagents(tx, session_id, now)
             turn = Turn(turn_id, session_id, lease.owner, TurnState.RUNNING, 1, 0, now)
-            return lease, turning.open_turn(tx, lease, turn, message, undo_from=undo_from)
+            messages = [message] if message else []
+            return lease, turning.open_turn(tx, lease, turn, messages, undo_from=undo_from)
 
         lease, situation = await self._door.write(work)
         opened(situation.turn.session_id)
         await self._holder.now_holds(lease)
         reached(Point.AFTER_TURN_OPENS)
-        return await self._run(lease, situation, emit, wanted)
+        return await self.run(lease, situation, emit, wanted)
 
     async def carry_on(self, opening: Opening, broken: Turn, emit: Emit, wanted: Preferences) -> bool:
         """Bring a turn to its end that was cut off."""
@@ -95,7 +103,7 @@ class TurnRunner:
         if situation is None:
             emit(Failed(f"The last answer was cut off {broken.attempt} times and is given up; ask again."))
             return False
-        return await self._run(lease, situation, emit, wanted)
+        return await self.run(lease, situation, emit, wanted)
 
     @property
     def is_running(self) -> bool:
@@ -110,7 +118,8 @@ class TurnRunner:
         if self._driving is not None:
             self._driving.cancel()
 
-    async def _run(self, lease: Lease, situation: Situation, emit: Emit, wanted: Preferences) -> bool:
+    async def run(self, lease: Lease, situation: Situation, emit: Emit, wanted: Preferences) -> bool:
+        """Let the agent work on a turn that is open; whether it came to its own end."""
         footing = Footing(lease, situation.turn)
         ears = self._ears = Ears(self._door, footing, situation.heard)
         task = Task(
@@ -124,7 +133,7 @@ class TurnRunner:
             agrees=self._agrees,
         )
         task = task._replace(space=self._space(footing, situation, task, emit))
-        record = Recorder(self._door, footing, situation, ears)
+        record = Recorder(self._door, footing, situation, ears, self._ending)
         self._driving = asyncio.create_task(self._drive(record, task, emit))
         try:
             await _end_of(self._driving)

@@ -42,5 +42,13 @@ class Run(NamedTuple):
     ended_at: float | None = None
 
 
+def lane_lease(key: str) -> str:
+    return f"lane:{key}"
+
+
+def platform_lease(name: str, account: str) -> str:
+    return f"platform:{name}:{account}"
+
+
 def session_lease(session_id: str) -> str:
     return f"session:{session_id}"

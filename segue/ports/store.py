@@ -3,7 +3,7 @@
 A transaction is opened under a scope, and every table it offers shows only what that scope may see.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 
@@ -17,9 +17,11 @@ from segue.core.usage import Billing, Spent, Usage
 
 if TYPE_CHECKING:  # slow to load, and only some commands need them
     from segue.core.background import Process
+    from segue.core.inbox import Entry
     from segue.core.leases import HeldLease, Lease, Run
     from segue.core.lifecycle import Lane
     from segue.core.matching import Found
+    from segue.core.outbox import Letter
     from segue.core.query import Node, Term
     from segue.core.turns import Heard, Step, Turn
 
@@ -246,6 +248,45 @@ class Processes(Protocol):
     def running(self) -> "list[Process]": ...
 
 
+class Inbox(Protocol):
+    """Messages that were accepted, and how far platforms have been read."""
+
+    def add(self, entry: "Entry") -> int | None:
+        """Put a message down; its number, or nothing when it was accepted before."""
+
+    def find(self, entry_id: int) -> "Entry | None": ...
+    def named(self, entry: "Entry") -> "list[Entry]":
+        """Every version of the same message."""
+
+    def waiting(self, lane_key: str, limit: int | None = None) -> "list[Entry]":
+        """In the order in which they were accepted."""
+
+    def count_waiting(self, lane_key: str) -> int: ...
+    def of_turn(self, turn_id: str) -> "list[Entry]": ...
+    def listed(self, states: Collection[str], limit: int | None = None) -> "list[Entry]": ...
+    def open_lanes(self) -> list[str]:
+        """Every lane in which something waits or runs; who has waited longest first."""
+
+    def change(self, entries: "Sequence[Entry]", **columns: Any) -> int: ...
+    def cursor(self, platform: str, account: str, name: str) -> str | None: ...
+    def move_cursor(self, platform: str, account: str, name: str, value: str) -> None: ...
+
+
+class Outbox(Protocol):
+    """What is to be sent."""
+
+    def add(self, letter: "Letter") -> int: ...
+    def find(self, letter_id: int) -> "Letter | None": ...
+    def unsent(self, platform: str, account: str, after: int = 0, limit: int | None = None) -> "list[Letter]":
+        """What has not certainly arrived, in order."""
+
+    def of_turn(self, turn_id: str) -> "list[Letter]": ...
+    def listed(self, states: Collection[str], limit: int | None = None) -> "list[Letter]": ...
+    def change(self, letter_id: int, **columns: Any) -> bool: ...
+    def doubt_sending(self, platform: str, account: str) -> int:
+        """Nobody is sending any more: what was on its way may have arrived."""
+
+
 class Leases(Protocol):
     """Who works on what, by the clock of the database."""
 
@@ -401,6 +442,10 @@ class Transaction(Protocol):
     def processes(self) -> Processes: ...
     @property
     def ledger(self) -> Ledger: ...
+    @property
+    def inbox(self) -> Inbox: ...
+    @property
+    def outbox(self) -> Outbox: ...
     @property
     def leases(self) -> Leases: ...
     @property

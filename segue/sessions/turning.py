@@ -4,7 +4,7 @@ The message of a person is stored when the turn opens, an answer before the firs
 as it is there. So whatever moment a process is killed at, the rows say how far it came.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from segue.core.events import Reply, ToolCall, ToolFinished
@@ -51,7 +51,7 @@ class Situation(NamedTuple):
 
 
 def open_turn(
-    tx: Transaction, lease: Lease, turn: Turn, message: Draft | None, *, undo_from: Spot | None = None
+    tx: Transaction, lease: Lease, turn: Turn, messages: Sequence[Draft], *, undo_from: Spot | None = None
 ) -> Situation:
     """Store what a person said, and that somebody is about to answer it.
 
@@ -63,7 +63,7 @@ def open_turn(
     if undo_from is not None:
         rewind_from(tx, turn.session_id, undo_from)
     unheard = tx.turns.heard_in(turn.session_id)
-    said = [draft("user", line.content, line.at) for line in unheard] + ([message] if message else [])
+    said = [*(draft("user", line.content, line.at) for line in unheard), *messages]
     seqs = [append_message(tx, turn.session_id, one).seq for one in said]
     for line in unheard:
         tx.turns.forget_heard(line)
@@ -171,16 +171,47 @@ def cancel_heard(tx: Transaction, lease: Lease, session_id: str) -> list[Heard]:
     return [line for line in tx.turns.heard_in(session_id) if tx.turns.forget_heard(line)]
 
 
+class Outcome(NamedTuple):
+    """How a turn came to its end."""
+
+    turn: Turn
+    state: TurnState
+    text: str
+    """What was said last."""
+    at: float
+    reason: str | None = None
+
+
+Ending = Callable[[Transaction, Outcome], None]
+"""What else is done in the transaction that ends a turn."""
+
+
+def nothing_else(_tx: Transaction, _outcome: Outcome) -> None: ...
+
+
+class LastReply(NamedTuple):
+    """The answer that a turn ends with, and the step that brought it."""
+
+    number: int | None
+    reply: Reply
+
+
 def end_turn(
-    tx: Transaction, lease: Lease, turn: Turn, state: TurnState, now: float, reason: str | None = None
+    tx: Transaction, lease: Lease, outcome: Outcome, last: LastReply | None = None, ending: Ending = nothing_else
 ) -> None:
+    """The last answer, the end of the turn, and whatever follows from it: one commit."""
     hold(tx, lease)
-    tx.turns.change(turn.id, state=str(state), ended_at=now, reason=reason)
+    if last is not None:
+        record_reply(tx, lease, outcome.turn, last.number, last.reply, outcome.at)
+    tx.turns.change(outcome.turn.id, state=str(outcome.state), ended_at=outcome.at, reason=outcome.reason)
+    ending(tx, outcome)
 
 
-def give_up_turn(tx: Transaction, lease: Lease, turn: Turn, now: float, reason: str) -> None:
+def give_up_turn(
+    tx: Transaction, lease: Lease, turn: Turn, now: float, reason: str, ending: Ending = nothing_else
+) -> None:
     """End a turn that was cut off and is not carried on; what it left open is answered as unknown in the view."""
-    end_turn(tx, lease, turn, TurnState.FAILED, now, reason)
+    end_turn(tx, lease, Outcome(turn, TurnState.FAILED, "", now, reason), ending=ending)
 
 
 def _situation(tx: Transaction, turn: Turn) -> Situation:

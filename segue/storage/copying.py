@@ -14,9 +14,12 @@ from segue.core.messages import Draft
 from segue.core.scope import OWNER_AT_CONSOLE, Scope
 from segue.storage.patience import PATIENCE, patiently
 from segue.storage.schema import (
+    CURSORS,
     HEARD,
+    INBOX,
     LANES,
     MESSAGES,
+    OUTBOX,
     RESETS,
     SESSION_TAGS,
     SESSIONS,
@@ -45,6 +48,9 @@ _KEYS = {
     STEPS: ("turn_id", "number"),
     HEARD: ("turn_id", "number"),
     USAGE: ("id",),
+    INBOX: ("id",),
+    OUTBOX: ("id",),
+    CURSORS: ("platform", "account", "name"),
     STATE_META: ("key",),
 }
 _OWN_FACTS = ("search:", "copying:")  # of a database itself, not of what it holds

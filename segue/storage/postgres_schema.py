@@ -56,6 +56,9 @@ POLICIES = {
     "heard": (f"({_ALL} OR EXISTS (SELECT 1 FROM turns t WHERE t.id = turn_id))",) * 2,
     "usage": (_OF_OWN_SESSION.format("session_id"),) * 2,
     "processes": (_OF_OWN_SESSION.format("session_id"),) * 2,
+    "inbox": (_OWN, _OWN),
+    "outbox": (_OWN, _OWN),
+    "cursors": (_ALL, _ALL),
     "state_meta": (f"({_ALL} OR {_DRAWER})",) * 2,
     "search_words": (_ALL, "true"),
 }

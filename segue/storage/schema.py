@@ -7,7 +7,7 @@ what is missing. Steps that change data or indexes are numbered migrations, each
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 
 class Column(NamedTuple):
@@ -296,6 +296,79 @@ PROCESSES = Table(
     ),
 )
 
+INBOX = Table(
+    "inbox",
+    (
+        Column("id", "INTEGER", "PRIMARY KEY AUTOINCREMENT"),
+        Column("lane_key", "TEXT", "NOT NULL"),
+        Column("principal", "TEXT", "NOT NULL"),
+        Column("audience", "TEXT", "NOT NULL DEFAULT ''"),
+        Column("person", "TEXT", "NOT NULL"),
+        Column("platform", "TEXT", "NOT NULL"),
+        Column("account", "TEXT", "NOT NULL"),
+        Column("chat", "TEXT", "NOT NULL"),
+        Column("message_id", "TEXT", "NOT NULL"),
+        Column("edit", "TEXT", "NOT NULL"),
+        Column("origin", "TEXT", "NOT NULL"),
+        Column("text", "TEXT", "NOT NULL"),
+        Column("parts", "TEXT"),
+        Column("want", "TEXT", "NOT NULL CHECK (want IN ('plain', 'queued', 'command'))"),
+        Column(
+            "state",
+            "TEXT",
+            "NOT NULL CHECK (state IN ('waiting', 'running', 'done', 'cancelled', 'refused', 'dead'))",
+        ),
+        Column("admitted_at", "REAL", "NOT NULL"),
+        Column("is_person", "INTEGER", "NOT NULL DEFAULT 1"),
+        Column("turn_id", "TEXT"),
+        Column("reason", "TEXT"),
+        Column("ended_at", "REAL"),
+    ),
+    ("UNIQUE (platform, account, chat, message_id, edit)",),
+)
+
+OUTBOX = Table(
+    "outbox",
+    (
+        Column("id", "INTEGER", "PRIMARY KEY AUTOINCREMENT"),
+        Column("key", "TEXT", "NOT NULL"),
+        Column("lane_key", "TEXT", "NOT NULL"),
+        Column("principal", "TEXT", "NOT NULL"),
+        Column("audience", "TEXT", "NOT NULL DEFAULT ''"),
+        Column("turn_id", "TEXT"),
+        Column("platform", "TEXT", "NOT NULL"),
+        Column("account", "TEXT", "NOT NULL"),
+        Column("chat", "TEXT", "NOT NULL"),
+        Column("route", "TEXT", "NOT NULL"),
+        Column("text", "TEXT", "NOT NULL"),
+        Column("what", "TEXT", "NOT NULL CHECK (what IN ('reply', 'notice', 'answer'))"),
+        Column(
+            "state",
+            "TEXT",
+            "NOT NULL CHECK (state IN ('pending', 'sending', 'delivered', 'unknown', 'dead', 'suppressed'))",
+        ),
+        Column("created_at", "REAL", "NOT NULL"),
+        Column("reply_to", "TEXT"),
+        Column("attempts", *_COUNT),
+        Column("is_repeat", *_COUNT),
+        Column("not_before", "REAL", "NOT NULL DEFAULT 0"),
+        Column("message_id", "TEXT"),
+        Column("reason", "TEXT"),
+        Column("ended_at", "REAL"),
+    ),
+)
+
+CURSORS = Table(
+    "cursors",
+    (
+        Column("platform", "TEXT", "NOT NULL"),
+        Column("account", "TEXT", "NOT NULL"),
+        Column("name", "TEXT", "NOT NULL"),
+        Column("value", "TEXT", "NOT NULL"),
+    ),
+    ("PRIMARY KEY (platform, account, name)",),
+)
+
 STATE_META = Table("state_meta", (Column("key", "TEXT", "PRIMARY KEY NOT NULL"), Column("value", "TEXT")))
 SEARCH_WORDS = Table("search_words", (Column("word", "TEXT", "PRIMARY KEY NOT NULL"),))
 VERSION = Table("schema_version", (Column("version", "INTEGER", "NOT NULL"),))
@@ -303,6 +376,7 @@ VERSION = Table("schema_version", (Column("version", "INTEGER", "NOT NULL"),))
 TABLES = (
     *(SESSIONS, MESSAGES, SESSION_TAGS, LANES, RESETS, TRASH),
     *(RUNS, LEASES, TURNS, STEPS, HEARD, USAGE, PROCESSES),
+    *(INBOX, OUTBOX, CURSORS),
     *(STATE_META, SEARCH_WORDS, VERSION),
 )
 
@@ -325,6 +399,14 @@ INDEXES = (
     "CREATE INDEX IF NOT EXISTS idx_usage_session ON usage(session_id)",
     "CREATE INDEX IF NOT EXISTS idx_usage_moment ON usage(at)",
     "CREATE INDEX IF NOT EXISTS idx_processes_session ON processes(session_id)",
+    "CREATE INDEX IF NOT EXISTS idx_inbox_open ON inbox(lane_key, id) WHERE state IN ('waiting', 'running')",
+    "CREATE INDEX IF NOT EXISTS idx_inbox_turn ON inbox(turn_id) WHERE turn_id IS NOT NULL",
+    (
+        "CREATE INDEX IF NOT EXISTS idx_outbox_unsent ON outbox(platform, account, id)"
+        " WHERE state IN ('pending', 'sending', 'unknown')"
+    ),
+    "CREATE INDEX IF NOT EXISTS idx_outbox_turn ON outbox(turn_id) WHERE turn_id IS NOT NULL",
+    "CREATE INDEX IF NOT EXISTS idx_turns_run ON turns(run_id) WHERE state = 'running'",
     "CREATE UNIQUE INDEX IF NOT EXISTS idx_turns_running ON turns(session_id) WHERE state = 'running'",
 )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, Self, TypeVa
 from segue.core.errors import StoreError
 from segue.core.messages import Draft
 from segue.core.scope import OWNER_AT_CONSOLE, Scope
-from segue.ports.store import IndexState, Lanes, Leases, Ledger, Processes, Search, Transaction, Turns
+from segue.ports.store import Inbox, IndexState, Lanes, Leases, Ledger, Outbox, Processes, Search, Transaction, Turns
 from segue.storage.health import SqlHealth
 from segue.storage.indexing import Indexing
 from segue.storage.messages import SqlMessages
@@ -93,6 +93,18 @@ class SqlTransaction:
         from segue.storage.processes import SqlProcesses
 
         return SqlProcesses(self._executor, self.scope)
+
+    @cached_property
+    def inbox(self) -> Inbox:
+        from segue.storage.inbox import SqlInbox  # only gateways need these
+
+        return SqlInbox(self._executor, self.scope)
+
+    @cached_property
+    def outbox(self) -> Outbox:
+        from segue.storage.outbox import SqlOutbox
+
+        return SqlOutbox(self._executor, self.scope)
 
     @cached_property
     def leases(self) -> Leases:

@@ -433,7 +433,7 @@ def test_a_turn_that_was_cut_off_before_its_answer_is_answered(store: SqlStore) 
     chat = Chat(store)
     lease = store.write(OWNER, take_lease, session_lease("here"), "killed", "owner", lambda _: True)
     turn = Turn("t", "here", "killed", TurnState.RUNNING, 1, 0, NOW)
-    store.write(OWNER, open_turn, lease, turn, draft("user", "help", NOW))
+    store.write(OWNER, open_turn, lease, turn, [draft("user", "help", NOW)])
     assert isinstance(chat.carry_on()[-1], Done)
     assert [message.role for message in chat.messages()] == ["user", "assistant"]
     assert telling.HELP in (chat.messages()[-1].content or "")

@@ -83,7 +83,7 @@ def test_what_was_said_before_a_crash_is_heard_when_the_turn_is_carried_on(store
 
         def crash(tx: Any) -> None:
             lease = place.holder.claim(tx, session_id, "owner")
-            turning.open_turn(tx, lease, turn, draft("user", "again", 2.0))
+            turning.open_turn(tx, lease, turn, [draft("user", "again", 2.0)])
             turning.hear(tx, lease, Heard("cut off", 1, "with cream", 3.0))
 
         await place.door.write(crash)

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.torture
 LAUNCHER = Path(__file__).parents[1] / "support" / "chat_launcher.py"
 ASKED = "Please look and act."
 TWICE = {
-    *(Point.BEFORE_MODEL_BEGINS, Point.AFTER_MODEL_BEGINS, Point.BEFORE_REPLY_IS_STORED, Point.AFTER_REPLY_IS_STORED),
+    *(Point.BEFORE_MODEL_BEGINS, Point.AFTER_MODEL_BEGINS),
     *(Point.BEFORE_TOOL_BEGINS, Point.AFTER_TOOL_BEGINS, Point.BEFORE_RESULT_IS_STORED, Point.AFTER_RESULT_IS_STORED),
 }
 POINTS = [point for point in Point if point not in COMPRESSING]

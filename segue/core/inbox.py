@@ -1,0 +1,106 @@
+"""A message that was accepted: it ends answered, cancelled, refused or dead, and never nowhere."""
+
+import json
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from segue.core.inbound import Inbound
+from segue.core.sources import SessionSource
+
+
+class InboxState(StrEnum):
+    WAITING = "waiting"
+    RUNNING = "running"
+    """A turn is at work on it."""
+    DONE = "done"
+    CANCELLED = "cancelled"
+    REFUSED = "refused"
+    DEAD = "dead"
+
+
+OPEN = (InboxState.WAITING, InboxState.RUNNING)
+
+
+class Want(StrEnum):
+    """How a message wants to be answered."""
+
+    PLAIN = "plain"
+    QUEUED = "queued"
+    """By a turn of its own, never together with another."""
+    COMMAND = "command"
+    """It is one: whoever comes to it carries it out."""
+
+
+class Entry(NamedTuple):
+    """A row of the inbox. Platform, account, chat, message and version name it for ever."""
+
+    id: int
+    """The order in which messages were accepted."""
+    lane_key: str
+    principal: str
+    """Whose lane it is."""
+    audience: str
+    person: str
+    """Who said it."""
+    platform: str
+    account: str
+    chat: str
+    message_id: str
+    edit: str
+    origin: str
+    """The source as JSON: where the answer goes."""
+    text: str
+    parts: str | None
+    want: str
+    state: str
+    admitted_at: float
+    is_person: int = 1
+    turn_id: str | None = None
+    reason: str | None = None
+    ended_at: float | None = None
+
+    @property
+    def source(self) -> SessionSource:
+        return SessionSource.from_dict(json.loads(self.origin))
+
+    @property
+    def content(self) -> Any:
+        """The whole of it in the chat format."""
+        return self.text if self.parts is None else json.loads(self.parts)
+
+    @property
+    def author(self) -> str | None:
+        return self.source.user_name or self.source.participant or None
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in OPEN
+
+
+def chat_of(source: SessionSource) -> str:
+    """The chat that a message's id belongs to."""
+    return source.chat_id or source.participant
+
+
+def entry_of(inbound: Inbound, lane_key: str, principal: str, audience: str, person: str, now: float) -> Entry:
+    """A message as it is put down."""
+    source = inbound.source
+    return Entry(
+        id=0,
+        lane_key=lane_key,
+        principal=principal,
+        audience=audience,
+        person=person,
+        platform=source.platform,
+        account=source.account or "",
+        chat=chat_of(source),
+        message_id=inbound.message_id,
+        edit=inbound.edit,
+        origin=json.dumps(source.to_dict(), ensure_ascii=False),
+        text=inbound.text,
+        parts=None if inbound.parts is None else json.dumps(inbound.parts, ensure_ascii=False),
+        want=Want.PLAIN,
+        state=InboxState.WAITING,
+        admitted_at=now,
+        is_person=int(inbound.is_person),
+    )

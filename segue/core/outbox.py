@@ -1,0 +1,63 @@
+"""Something that is to be sent, from the transaction that decided so until the platform has it."""
+
+import json
+from enum import StrEnum
+from typing import NamedTuple
+
+from segue.core.sources import SessionSource
+
+
+class OutboxState(StrEnum):
+    PENDING = "pending"
+    SENDING = "sending"
+    """It may have left this machine."""
+    DELIVERED = "delivered"
+    UNKNOWN = "unknown"
+    """It may have arrived: it is sent again, with the same key or with a mark."""
+    DEAD = "dead"
+    SUPPRESSED = "suppressed"
+    """The send policy did not let it go."""
+
+
+UNSENT = (OutboxState.PENDING, OutboxState.SENDING, OutboxState.UNKNOWN)
+
+
+class What(StrEnum):
+    REPLY = "reply"
+    NOTICE = "notice"
+    """What the program says by itself."""
+    ANSWER = "answer"
+    """To a command."""
+
+
+class Letter(NamedTuple):
+    """A row of the outbox: one piece of text for one place."""
+
+    id: int
+    key: str
+    """The same whenever it is sent again."""
+    lane_key: str
+    principal: str
+    audience: str
+    turn_id: str | None
+    platform: str
+    account: str
+    chat: str
+    route: str
+    """The source as JSON."""
+    text: str
+    what: str
+    state: str
+    created_at: float
+    reply_to: str | None = None
+    attempts: int = 0
+    is_repeat: int = 0
+    """Whether it may be there twice."""
+    not_before: float = 0.0
+    message_id: str | None = None
+    reason: str | None = None
+    ended_at: float | None = None
+
+    @property
+    def source(self) -> SessionSource:
+        return SessionSource.from_dict(json.loads(self.route))

@@ -1,0 +1,111 @@
+"""What becomes of a message that arrives while an answer is being written, and which messages are answered together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import NamedTuple
+
+from segue.core.inbox import Entry, Want
+from segue.core.text import one_line, shorten
+
+_QUOTED = 80
+_MOST_QUOTED = 10
+
+
+class QueueMode(StrEnum):
+    """What happens to messages that come while a turn runs."""
+
+    COLLECT = "collect"
+    """They wait, and the next turn answers them together."""
+    FOLLOWUP = "followup"
+    """They wait, and each has a turn of its own."""
+    STEER = "steer"
+    """The agent hears them between two steps."""
+    INTERRUPT = "interrupt"
+    """The turn ends, and the newest is answered."""
+
+
+class Drop(StrEnum):
+    """What goes when too many wait."""
+
+    SUMMARIZE = "summarize"
+    """The oldest; the next turn is told in short what they said."""
+    OLD = "old"
+    NEW = "new"
+    """What has just arrived."""
+
+
+class QueueRules(NamedTuple):
+    mode: QueueMode = QueueMode.COLLECT
+    debounce: timedelta = timedelta(seconds=1)
+    """How long it is quiet before what waited is answered."""
+    cap: int = 20
+    drop: Drop = Drop.SUMMARIZE
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """In line, behind what came before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steer:
+    """To the agent that is at work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupt:
+    """In place of what is being done, and of everything that waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Too many wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class MakeRoom:
+    """In line, in place of the oldest that wait."""
+
+    dropped: int
+
+
+Admission = Wait | Steer | Interrupt | Refuse | MakeRoom
+
+
+def admit(rules: QueueRules, waiting: int, want: Want, *, is_busy: bool) -> Admission:
+    """What becomes of a message when so many others wait; commands are never in the way."""
+    if want is Want.COMMAND:
+        return Wait()
+    if is_busy and want is Want.PLAIN:
+        if rules.mode is QueueMode.STEER:
+            return Steer()
+        if rules.mode is QueueMode.INTERRUPT:
+            return Interrupt()
+    if waiting < rules.cap:
+        return Wait()
+    return Refuse() if rules.drop is Drop.NEW or want is Want.QUEUED else MakeRoom(waiting - rules.cap + 1)
+
+
+def together(waiting: Sequence[Entry], mode: QueueMode) -> list[Entry]:
+    """The first of what waits, with everything that is answered by the same turn."""
+    if not waiting:
+        return []
+    first, *rest = waiting
+    batch = [first]
+    if mode is QueueMode.FOLLOWUP or first.want != Want.PLAIN:
+        return batch
+    for entry in rest:
+        if entry.want != Want.PLAIN or (entry.person, entry.origin) != (first.person, first.origin):
+            break
+        batch.append(entry)
+    return batch
+
+
+def left_out(texts: Sequence[str]) -> str:
+    """What the agent is told of messages that nobody answers any more."""
+    quoted = [f"- {shorten(one_line(text), _QUOTED)}" for text in texts[-_MOST_QUOTED:]]
+    more = [f"- and {len(texts) - _MOST_QUOTED} before them"] if len(texts) > _MOST_QUOTED else []
+    told = f"[{len(texts)} earlier messages were left out, because too many were waiting:"
+    return "\n".join([told, *more, *quoted]) + "]"

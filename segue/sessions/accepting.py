@@ -1,0 +1,84 @@
+"""A message arrives: it is put down, once, with how far its platform has been read. Only then is it confirmed."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from segue.core.inbound import ORIGINAL, Cursor
+from segue.core.inbox import Entry, InboxState, Want
+from segue.core.queueing import Drop, Interrupt, MakeRoom, QueueRules, Refuse, Steer, admit
+from segue.ports.store import Transaction
+
+OVERTAKEN = "A newer message took its place."
+TOO_MANY = "Too many messages were waiting."
+SUMMARISED = "Too many messages were waiting; the next answer is told of it in short."
+EDITED = "It was edited before it was answered."
+
+
+class Accepted(NamedTuple):
+    """What became of a message."""
+
+    entry: Entry
+    is_new: bool
+    is_steering: bool = False
+    """Whether the turn that runs should hear it."""
+    interrupts: bool = False
+    """Whether the turn that runs should end for it."""
+    cancelled: tuple[Entry, ...] = ()
+    """What was cancelled for it."""
+
+    @property
+    def is_refused(self) -> bool:
+        return self.entry.state == InboxState.REFUSED
+
+
+def accept(
+    tx: Transaction, entry: Entry, rules: QueueRules, cursor: Cursor | None = None, *, is_busy: bool = False
+) -> Accepted:
+    """Put a message down, in the transaction that moves the platform's cursor. A second time it changes nothing."""
+    if cursor is not None:
+        tx.inbox.move_cursor(entry.platform, entry.account, cursor.name, cursor.value)
+    admission = admit(rules, tx.inbox.count_waiting(entry.lane_key), Want(entry.want), is_busy=is_busy)
+    if isinstance(admission, Refuse):
+        entry = entry._replace(state=InboxState.REFUSED, reason=TOO_MANY, ended_at=entry.admitted_at)
+    number = tx.inbox.add(entry)
+    if number is None:
+        return Accepted(entry, is_new=False)
+    entry = entry._replace(id=number)
+    cancelled = _edited(tx, entry)
+    match admission:
+        case Interrupt():
+            cancelled += _overtaken(tx, entry)
+        case MakeRoom(dropped):
+            cancelled += _dropped(tx, entry, dropped, rules.drop)
+    return Accepted(entry, True, isinstance(admission, Steer), isinstance(admission, Interrupt), tuple(cancelled))
+
+
+def accept_all(tx: Transaction, arrived: "Sequence[tuple[Entry, QueueRules, Cursor | None, bool]]") -> list[Accepted]:
+    """Many at once: one commit confirms all of them."""
+    return [accept(tx, entry, rules, cursor, is_busy=is_busy) for entry, rules, cursor, is_busy in arrived]
+
+
+def cancel(tx: Transaction, entries: Sequence[Entry], reason: str, now: float) -> list[Entry]:
+    """Nobody answers these any more."""
+    tx.inbox.change(entries, state=str(InboxState.CANCELLED), reason=reason, ended_at=now)
+    return list(entries)
+
+
+def _edited(tx: Transaction, entry: Entry) -> list[Entry]:
+    """What still waits of a message is replaced by its newest version."""
+    if entry.edit == ORIGINAL:
+        return []
+    earlier = [one for one in tx.inbox.named(entry) if one.id != entry.id and one.state == InboxState.WAITING]
+    return cancel(tx, earlier, EDITED, entry.admitted_at)
+
+
+def _overtaken(tx: Transaction, entry: Entry) -> list[Entry]:
+    waiting = [one for one in tx.inbox.waiting(entry.lane_key) if one.id != entry.id and one.want == Want.PLAIN]
+    return cancel(tx, waiting, OVERTAKEN, entry.admitted_at)
+
+
+def _dropped(tx: Transaction, entry: Entry, dropped: int, drop: Drop) -> list[Entry]:
+    """The oldest that can go; what they said is passed on when the rule says so."""
+    waiting = [one for one in tx.inbox.waiting(entry.lane_key) if one.id != entry.id and one.want == Want.PLAIN]
+    reason = TOO_MANY if drop is Drop.OLD else SUMMARISED
+    return cancel(tx, waiting[:dropped], reason, entry.admitted_at)

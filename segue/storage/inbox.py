@@ -1,0 +1,91 @@
+"""What was accepted and waits, runs or has come to its end; and how far each platform has been read."""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from segue.core.inbox import OPEN, Entry, InboxState
+from segue.core.scope import Scope
+from segue.ports.store import Inbox
+from segue.storage.sql import ALL, Condition, Executor, columns, placeholders, visible
+
+_ENTRY = columns(Entry._fields)
+_NEW = tuple(name for name in Entry._fields if name != "id")
+_OPEN = ", ".join(f"'{state}'" for state in OPEN)
+_NAME = ("platform", "account", "chat", "message_id", "edit")
+
+
+class SqlInbox(Inbox):
+    def __init__(self, executor: Executor, scope: Scope) -> None:
+        self._db = executor
+        self._scope = scope
+
+    def add(self, entry: Entry) -> int | None:
+        sql = f"""
+            INSERT INTO inbox ({columns(_NEW)}) VALUES ({placeholders(_NEW)})
+            ON CONFLICT ({columns(_NAME)}) DO NOTHING RETURNING id"""
+        rows = self._db.rows(sql, entry._asdict())
+        return rows[0][0] if rows else None
+
+    def find(self, entry_id: int) -> Entry | None:
+        where = visible(self._scope)
+        where.add("id = :entry_id", entry_id=entry_id)
+        return next(iter(self._entries(where)), None)
+
+    def named(self, entry: Entry) -> list[Entry]:
+        where = visible(self._scope)
+        where.add(
+            "platform = :platform AND account = :account AND chat = :chat AND message_id = :message_id",
+            **{name: getattr(entry, name) for name in _NAME},
+        )
+        return self._entries(where)
+
+    def waiting(self, lane_key: str, limit: int | None = None) -> list[Entry]:
+        where = visible(self._scope)
+        where.add(f"lane_key = :lane_key AND state = '{InboxState.WAITING}'", lane_key=lane_key)
+        return self._entries(where, limit)
+
+    def count_waiting(self, lane_key: str) -> int:
+        where = visible(self._scope)
+        where.add(f"lane_key = :lane_key AND state = '{InboxState.WAITING}'", lane_key=lane_key)
+        count: int = self._db.rows(f"SELECT count(*) FROM inbox WHERE {where.sql}", where.parameters)[0][0]
+        return count
+
+    def of_turn(self, turn_id: str) -> list[Entry]:
+        where = visible(self._scope)
+        where.add("turn_id = :turn_id", turn_id=turn_id)
+        return self._entries(where)
+
+    def listed(self, states: Collection[str], limit: int | None = None) -> list[Entry]:
+        where = visible(self._scope)
+        where.add_membership("state", states)
+        return self._entries(where, limit)
+
+    def open_lanes(self) -> list[str]:
+        where = visible(self._scope)
+        where.add(f"state IN ({_OPEN})")
+        sql = f"SELECT lane_key FROM inbox WHERE {where.sql} GROUP BY lane_key ORDER BY min(id)"
+        return [row[0] for row in self._db.rows(sql, where.parameters)]
+
+    def change(self, entries: Sequence[Entry], **values: Any) -> int:
+        if not entries:
+            return 0
+        where = visible(self._scope)
+        where.add_membership("id", [entry.id for entry in entries])
+        listed = ", ".join(f"{name} = :{name}" for name in values)
+        return self._db.run(f"UPDATE inbox SET {listed} WHERE {where.sql}", where.parameters | values)
+
+    def cursor(self, platform: str, account: str, name: str) -> str | None:
+        sql = "SELECT value FROM cursors WHERE platform = :platform AND account = :account AND name = :name"
+        rows = self._db.rows(sql, {"platform": platform, "account": account, "name": name})
+        return rows[0][0] if rows else None
+
+    def move_cursor(self, platform: str, account: str, name: str, value: str) -> None:
+        sql = """
+            INSERT INTO cursors (platform, account, name, value) VALUES (:platform, :account, :name, :value)
+            ON CONFLICT (platform, account, name) DO UPDATE SET value = excluded.value"""
+        self._db.run(sql, {"platform": platform, "account": account, "name": name, "value": value})
+
+    def _entries(self, where: Condition, limit: int | None = None) -> list[Entry]:
+        sql = f"SELECT {_ENTRY} FROM inbox WHERE {where.sql} ORDER BY id LIMIT :limit"
+        limited = where.parameters | {"limit": ALL if limit is None else limit}
+        return [Entry._make(row) for row in self._db.rows(sql, limited)]

@@ -1,0 +1,67 @@
+"""What is to be sent, in the order in which it was decided."""
+
+from collections.abc import Collection
+from typing import Any
+
+from segue.core.outbox import UNSENT, Letter, OutboxState
+from segue.core.scope import Scope
+from segue.ports.store import Outbox
+from segue.storage.sql import ALL, Condition, Executor, columns, placeholders, visible
+
+_LETTER = columns(Letter._fields)
+_NEW = tuple(name for name in Letter._fields if name != "id")
+_UNSENT = ", ".join(f"'{state}'" for state in UNSENT)
+
+
+class SqlOutbox(Outbox):
+    def __init__(self, executor: Executor, scope: Scope) -> None:
+        self._db = executor
+        self._scope = scope
+
+    def add(self, letter: Letter) -> int:
+        sql = f"INSERT INTO outbox ({columns(_NEW)}) VALUES ({placeholders(_NEW)})"
+        return self._db.insert(sql, letter._asdict())
+
+    def find(self, letter_id: int) -> Letter | None:
+        where = visible(self._scope)
+        where.add("id = :letter_id", letter_id=letter_id)
+        return next(iter(self._letters(where)), None)
+
+    def unsent(self, platform: str, account: str, after: int = 0, limit: int | None = None) -> list[Letter]:
+        where = visible(self._scope)
+        where.add(
+            f"state IN ({_UNSENT}) AND platform = :platform AND account = :account AND id > :after",
+            platform=platform,
+            account=account,
+            after=after,
+        )
+        return self._letters(where, limit)
+
+    def of_turn(self, turn_id: str) -> list[Letter]:
+        where = visible(self._scope)
+        where.add("turn_id = :turn_id", turn_id=turn_id)
+        return self._letters(where)
+
+    def listed(self, states: Collection[str], limit: int | None = None) -> list[Letter]:
+        where = visible(self._scope)
+        where.add_membership("state", states)
+        return self._letters(where, limit)
+
+    def change(self, letter_id: int, **values: Any) -> bool:
+        where = visible(self._scope)
+        where.add("id = :letter_id", letter_id=letter_id)
+        listed = ", ".join(f"{name} = :{name}" for name in values)
+        return self._db.run(f"UPDATE outbox SET {listed} WHERE {where.sql}", where.parameters | values) > 0
+
+    def doubt_sending(self, platform: str, account: str) -> int:
+        where = visible(self._scope)
+        where.add("platform = :platform AND account = :account", platform=platform, account=account)
+        sql = f"""
+            UPDATE outbox SET state = '{OutboxState.UNKNOWN}'
+            WHERE state = '{OutboxState.SENDING}' AND {where.sql}"""
+        return self._db.run(sql, where.parameters)
+
+    def _letters(self, where: Condition, limit: int | None = None) -> list[Letter]:
+        sql = f"SELECT {_LETTER} FROM outbox WHERE {where.sql} ORDER BY id LIMIT :limit"
+        limited = where.parameters | {"limit": ALL if limit is None else limit}
+        return [Letter._make(row) for row in self._db.rows(sql, limited)]
