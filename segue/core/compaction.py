@@ -49,7 +49,8 @@ def plan(view: Sequence[Said], most_tokens: int, most_turns: int = KEPT_TURNS) -
 
 
 def _places(said: Sequence[Said]) -> Iterator[int]:
-    """Where nothing is left open."""
+    """Where nothing is left open. A call that never got a result keeps nothing open: nobody waits for it any more."""
+    last = {message.tool_call_id or "": at for at, message in enumerate(said) if message.role == "tool"}
     awaited: set[str] = set()
     for at, message in enumerate(said):
         if message.role == "tool":
@@ -57,7 +58,7 @@ def _places(said: Sequence[Said]) -> Iterator[int]:
             continue
         if not awaited:
             yield at
-        awaited |= {str(call.get("id") or "") for call in message.calls}
+        awaited |= {name for call in message.calls if last.get(name := str(call.get("id") or ""), -1) > at}
 
 
 def _cut(said: Sequence[Said], places: Sequence[int], most_tokens: int, most_turns: int) -> int:

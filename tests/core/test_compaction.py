@@ -106,6 +106,16 @@ def test_a_turn_that_is_too_long_by_itself_is_cut_and_what_was_asked_is_told() -
     assert "make the soup" in continued("The summary.", view, made.kept)
 
 
+def test_a_call_that_never_got_a_result_keeps_nothing_open() -> None:
+    """Whoever stops the first of two tools leaves the second without a result for ever."""
+    stopped = [user("look"), ("assistant", "", ["c1", "c2"]), ("tool", "stopped", ["c1"])]
+    later = [one for number in range(30) for one in (user(f"question {number}"), ("assistant", "yes " * 100, []))]
+    view = rows(*stopped, *later)
+    made = plan(view, 2_000, 20)
+    assert made is not None
+    assert tokens_of_all(made.kept) <= 2_000
+
+
 @given(st.lists(st.text(max_size=500), max_size=20), st.integers(50, 2_000))
 def test_every_piece_fits_and_has_every_word(texts: list[str], tokens: int) -> None:
     view = rows(*map(user, texts))
