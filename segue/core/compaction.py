@@ -182,7 +182,10 @@ def _is_cut_by(message: Said, cut: Cut, max_chars: int) -> bool:
 
 
 def squeezed(kept: Sequence[Said], most_tokens: int) -> list[Pruned]:
-    """What has to go of results that stay, when they alone are more than may stay: the longest first."""
+    """What has to go of results that stay, when they alone are more than may stay: the longest first.
+
+    What was cut down before is only ever cut down further.
+    """
     sizes = {at: tokens_of(message) for at, message in enumerate(kept)}
     too_many = sum(sizes.values()) - most_tokens
     cuts: list[Pruned] = []
@@ -191,6 +194,9 @@ def squeezed(kept: Sequence[Said], most_tokens: int) -> list[Pruned]:
             break
         left = max((sizes[at] - too_many) * 3 // 4, 200)
         half = min(left, len(kept[at].content or "")) // 2
-        cuts.append(Pruned(at, Cut(half, half)))
-        too_many -= sizes[at] - tokens_in("x" * 2 * half)
+        cut = Cut(half, half)
+        saved = sizes[at] - tokens_of(kept[at]._replace(pruned=cut.noted))
+        if saved > 0:
+            cuts.append(Pruned(at, cut))
+            too_many -= saved
     return cuts

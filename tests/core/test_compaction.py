@@ -194,6 +194,13 @@ def test_results_that_are_too_much_alone_are_squeezed() -> None:
     assert squeezed(view, 10**6) == []
 
 
+def test_a_squeeze_never_shows_more_than_before() -> None:
+    """A result of which nothing is left stays so, and a short one is not made longer by what says that it was cut."""
+    view = [*with_results(9_000, 151, 60_000), *rows(user("z" * 9_000))]
+    view[2] = view[2]._replace(pruned=NOTHING_LEFT.noted)
+    assert [one.at for one in squeezed(view, 100)] == [8]
+
+
 # Small things
 
 
