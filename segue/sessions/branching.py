@@ -39,7 +39,7 @@ def branch_session(
     for seq, message in _numbered(told):
         tx.messages.insert(branch_id, seq, State.LIVE, _draft(message))
     tx.sessions.recount(branch_id)
-    tx.sessions.change(branch_id, first_line=origin.first_line)
+    tx.sessions.change(branch_id, first_line=origin.first_line, context_tokens=origin.context_tokens)
     tx.sessions.tag(branch_id, tx.sessions.tags([origin.id]).get(origin.id, []))
     _name(tx, branch_id, origin, clean_title(title))
     return get_session(tx, branch_id)
@@ -59,7 +59,6 @@ def _branch(tx: Transaction, origin: Session, branch_id: str, source: str, now: 
         branched_from=origin.id,
         principal=tx.scope.principal,
         audience=tx.scope.room or "",
-        context_tokens=origin.context_tokens,
         context_window=origin.context_window,
         model_config=origin.model_config,
         system_prompt=origin.system_prompt,

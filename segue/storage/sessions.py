@@ -61,7 +61,9 @@ class SqlSessions(Sessions):
         live = "FROM messages WHERE session_id = :id AND state = 'live'"
         messages = self._db.rows(f"SELECT count(*) {live}", {"id": session_id})[0][0]
         calls = self._db.rows(f"SELECT tool_calls {live} AND tool_calls IS NOT NULL", {"id": session_id})
-        self.change(session_id, message_count=messages, tool_call_count=sum(count_calls(row[0]) for row in calls))
+        tool_calls = sum(count_calls(row[0]) for row in calls)
+        # What a model counted when it was last asked was the conversation as it is no more.
+        self.change(session_id, message_count=messages, tool_call_count=tool_calls, context_tokens=None)
         # A part of a longer conversation goes on showing how that began.
         said = self._db.stream(f"SELECT content {live} AND role = 'user' AND seq > 0 ORDER BY seq", {"id": session_id})
         first_line = next((line for row in said if (line := first_line_of(row[0]))), "")

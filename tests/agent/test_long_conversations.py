@@ -250,6 +250,47 @@ def test_the_agent_writes_down_what_it_wants_to_remember_once_before(store: SqlS
     assert Purpose.FLUSH in spent
 
 
+class Dense:
+    """Answers whatever fits its window, of which it counts a token for so many characters."""
+
+    def __init__(self, characters: int) -> None:
+        self.sizes: list[int] = []
+        self.flushes = 0
+        self._characters = characters
+
+    def __call__(self, request: Request) -> Reply | ModelError:
+        size = counted(request) * 4 // self._characters
+        self.sizes.append(size)
+        if size > WINDOW:
+            return ContextOverflow("Too long.")
+        last = request.conversation[-1]
+        self.flushes += last["content"] == FLUSH_REQUEST
+        calls = (ToolCall(f"c{len(self.sizes)}", "probe"),) if last["content"] == "look" else ()
+        usage = Usage(input_tokens=size, output_tokens=5, api_call_count=1)
+        return Reply("Noted.", calls, usage=usage, context_window=WINDOW)
+
+
+def test_what_was_undone_does_not_count_any_more(store: SqlStore) -> None:
+    """A question after an undo is measured by what the conversation is, and nothing is made shorter for nothing."""
+    dense = Dense(4)
+
+    async def much(_: dict[str, Any]) -> str:
+        return "leek " * 1_500
+
+    place = Place(store, Loop([Scripted(dense)], [Probe(much)]), summariser=Summariser(None), can_flush=True)
+
+    async def work() -> None:
+        await place.say("hello")
+        await place.say("look")
+        await place.chat.command(Command("undo"))
+        events = await place.say("words " * 200)
+        assert not [event for event in events if isinstance(event, Compressed)]
+
+    run(place, work)
+    assert max(dense.sizes) > WINDOW // 2
+    assert dense.flushes == 0
+
+
 def test_a_model_that_reads_less_than_was_thought_gets_less(store: SqlStore) -> None:
     """The provider does not say how much it can read, and counts a token for every character."""
 
