@@ -32,6 +32,8 @@ MOST_MODEL_CALLS = 50
 MOST_REFUSALS = 4
 """Times that a conversation is made shorter because the model cannot read it."""
 _SMALLER = 0.7
+_LARGEST_RATIO = 4.0
+"""Of a model's count to our guess, for which a token has about four bytes; it has one at least."""
 LONGEST_OUTPUT = 100_000
 """Characters of a tool's result."""
 
@@ -75,7 +77,7 @@ class Loop:
     async def _answered(self, task: Task, rows: list[Said]) -> AsyncGenerator[Event]:
         """The answer of a model to a conversation that fits it; one that does not is made shorter."""
         if self._measure(task, rows) > self._window(task) * task.space.threshold:
-            await self._shorten(task, rows, Need(self._window(task), self._rest(task)))
+            await self._shorten(task, rows, self._need(task))
         for tries in range(1, MOST_REFUSALS + 1):
             try:
                 async for event in self._asked(task, rows):
@@ -83,11 +85,14 @@ class Loop:
                     yield event
             except ContextOverflow as error:
                 self._known_window = int(self._measure(task, rows) * _SMALLER)  # it cannot read what it was sent
-                need = Need(self._known_window, self._rest(task), is_urgent=True)
-                if tries < MOST_REFUSALS and await self._shorten(task, rows, need):
+                if tries < MOST_REFUSALS and await self._shorten(task, rows, self._need(task, is_urgent=True)):
                     continue
                 yield Failed(str(error))
             return
+
+    def _need(self, task: Task, *, is_urgent: bool = False) -> Need:
+        """In tokens as we guess them: a window that the model counts in smaller ones holds fewer of ours."""
+        return Need(int(self._window(task) / self._ratio), self._rest(task), is_urgent)
 
     async def _shorten(self, task: Task, rows: list[Said], need: Need) -> bool:
         shorter = await task.space.make(need)
@@ -114,7 +119,7 @@ class Loop:
 
     def _compare(self, counted: int, rows: Sequence[Said], task: Task) -> None:
         if counted:
-            self._ratio = max(1.0, counted / (tokens_of_all(rows) + self._rest(task)))
+            self._ratio = min(max(1.0, counted / (tokens_of_all(rows) + self._rest(task))), _LARGEST_RATIO)
 
     async def _asked(self, task: Task, rows: Sequence[Said]) -> AsyncGenerator[Event]:
         """The answer of the first model that gives one; the others are tried as long as nothing was shown."""

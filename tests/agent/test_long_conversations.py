@@ -270,6 +270,22 @@ class Dense:
         return Reply("Noted.", calls, usage=usage, context_window=WINDOW)
 
 
+@pytest.mark.parametrize("characters", [1, 2, 3])
+def test_a_model_that_counts_more_tokens_than_we_do_is_never_sent_too_many(store: SqlStore, characters: int) -> None:
+    dense = Dense(characters)
+    place = Place(store, Loop([Scripted(dense)], []), summariser=Summariser(None))
+    events: list[Event] = []
+
+    async def work() -> None:
+        for _ in range(40):
+            events.extend(await place.say("7f3a9c " * 30))
+
+    run(place, work)
+    assert [event for event in events if isinstance(event, Compressed)]
+    assert not [event for event in events if isinstance(event, Failed)]
+    assert max(dense.sizes) <= WINDOW
+
+
 def test_what_was_undone_does_not_count_any_more(store: SqlStore) -> None:
     """A question after an undo is measured by what the conversation is, and nothing is made shorter for nothing."""
     dense = Dense(4)
