@@ -124,7 +124,8 @@ def record_reply(tx: Transaction, lease: Lease, turn: Turn, number: int | None, 
         tx.turns.end_step(turn.id, number, StepState.DONE, now)
     add_usage(tx, turn.session_id, reply.usage, reply.billing, now)
     if reply.context_window is not None:
-        used = reply.usage.input_tokens + reply.usage.output_tokens
+        kept = max(reply.usage.output_tokens - reply.usage.reasoning_tokens, 0)  # thoughts are not told again
+        used = reply.usage.input_tokens + kept
         tx.sessions.change(turn.session_id, context_tokens=used, context_window=reply.context_window)
     return message
 

@@ -307,6 +307,29 @@ def test_what_was_undone_does_not_count_any_more(store: SqlStore) -> None:
     assert dense.flushes == 0
 
 
+def test_what_a_model_thought_does_not_count_as_said(store: SqlStore) -> None:
+    flushes: list[Request] = []
+
+    def answer(request: Request) -> Reply:
+        if request.conversation[-1]["content"] == FLUSH_REQUEST:
+            flushes.append(request)
+        usage = Usage(counted(request), output_tokens=WINDOW, reasoning_tokens=WINDOW - 5, api_call_count=1)
+        return Reply("Noted.", usage=usage, context_window=WINDOW)
+
+    place = Place(store, Loop([Scripted(answer)], []), summariser=Summariser(None), can_flush=True)
+
+    async def work() -> None:
+        await place.say("hello")
+        session = await place.chat.session()
+        assert session is not None
+        assert session.context_tokens is not None
+        assert session.context_tokens < 100
+        await place.say("words " * 200)
+
+    run(place, work)
+    assert not flushes
+
+
 def test_a_model_that_reads_less_than_was_thought_gets_less(store: SqlStore) -> None:
     """The provider does not say how much it can read, and counts a token for every character."""
 
