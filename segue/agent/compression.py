@@ -17,7 +17,7 @@ from segue.agent.door import Door
 from segue.agent.footing import Footing
 from segue.agent.holding import Holds
 from segue.agent.summarising import Summariser, Summary
-from segue.core.compaction import Need, Plan, continued, plan
+from segue.core.compaction import Need, Plan, beginning, continued, plan
 from segue.core.errors import ModelError
 from segue.core.events import Compressed, Event, Failed, Note, Reply
 from segue.core.leases import Lease
@@ -25,7 +25,7 @@ from segue.core.messages import Said, draft, said
 from segue.core.pruning import Rules
 from segue.core.sessions import Session
 from segue.core.silence import FLUSH_REQUEST, is_silent
-from segue.core.sizes import tokens_of_all
+from segue.core.sizes import tokens_in, tokens_of_all
 from segue.core.turns import FLUSH, Turn, TurnState
 from segue.core.usage import Purpose
 from segue.ports.agent import Agent, Task
@@ -39,6 +39,7 @@ from segue.sessions.recording import add_usage
 FLUSH_SECONDS = 120.0
 _SHARE_OF_TAIL = 0.5
 _SHARE_OF_SUMMARY = 0.1
+_SHARE_OF_FLUSH = 0.95
 _LEAST_SUMMARY, _MOST_SUMMARY = 200, 4_000
 _LEAST_TAIL = 200
 
@@ -86,7 +87,7 @@ class Compression:
         if pruned and self._fits(view, need):
             return view
         if not need.is_urgent:
-            await self._flush(footing, task._replace(view=view), agent, emit)
+            await self._flush(footing, task._replace(view=_readable(view, need)), agent, emit)
         done = await self.compress(footing.lease, session_id, Wish(need, self.rules.kept_turns), emit, footing.turn)
         if done is not None:
             footing.lease, footing.turn = done.lease, done.turn or footing.turn
@@ -162,7 +163,7 @@ class Compression:
 
     async def _flush(self, footing: Footing, task: Task, agent: Agent, emit: Emit) -> None:
         """Ask the agent once, silently, to save what it wants to remember: soon it will not be told of it any more."""
-        if not self._means.can_flush():
+        if not self._means.can_flush() or not task.view:
             return
         session_id, now = footing.turn.session_id, time.time()
         turn = Turn(uuid.uuid4().hex, session_id, footing.lease.owner, TurnState.DONE, 1, 0, now, kind=FLUSH)
@@ -201,6 +202,11 @@ def _flushed(tx: Transaction, lease: Lease, turn: Turn, replies: Sequence[Reply]
     tx.turns.change(turn.id, ended_at=now)
     for reply in replies:
         add_usage(tx, turn.session_id, reply.usage, reply.billing, now, Purpose.FLUSH)
+
+
+def _readable(view: Sequence[Said], need: Need) -> list[Said]:
+    """What a model can read of a conversation together with one more question, and some room to act upon it."""
+    return beginning(view, int(need.window * _SHARE_OF_FLUSH) - need.rest - tokens_in(FLUSH_REQUEST))
 
 
 def _budgets(need: Need, threshold: float) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from segue.core.messages import SUMMARY_SEQ, Said, called
 from segue.core.pruning import KEPT_TURNS, NOTHING_LEFT, Cut, Pruning, cut_of
-from segue.core.sizes import tokens_in, tokens_of
+from segue.core.sizes import tokens_in, tokens_of, tokens_of_all
 from segue.core.text import shorten
 
 _LONGEST_TOLD = 4_000
@@ -46,6 +46,16 @@ def plan(view: Sequence[Said], most_tokens: int, most_turns: int = KEPT_TURNS) -
     places = list(_places(said))
     at = _cut(said, places, most_tokens, most_turns)
     return Plan(summary, said[:at], said[at:]) if at else None
+
+
+def beginning(view: Sequence[Said], most_tokens: int) -> list[Said]:
+    """As much of a conversation as fits, from its first word on and without leaving anything open."""
+    left = most_tokens - tokens_of_all(view)
+    if left >= 0:
+        return list(view)
+    sizes = _sizes_from(view)
+    end = next((at for at in reversed(list(_places(view))) if sizes[at] + left >= 0), 0)
+    return list(view[:end])
 
 
 def _places(said: Sequence[Said]) -> Iterator[int]:

@@ -250,6 +250,26 @@ def test_the_agent_writes_down_what_it_wants_to_remember_once_before(store: SqlS
     assert Purpose.FLUSH in spent
 
 
+def test_what_is_too_long_to_be_read_is_not_in_the_way_of_writing_down_the_rest(store: SqlStore) -> None:
+    dense = Dense(4)
+
+    async def floods(_: dict[str, Any]) -> str:
+        return "leek " * 4_000
+
+    place = Place(store, Loop([Scripted(dense)], [Probe(floods)]), summariser=Summariser(None), can_flush=True)
+    events: list[Event] = []
+
+    async def work() -> None:
+        await place.say("My locker has the code 1000.")
+        events.extend(await place.say("look"))
+
+    run(place, work)
+    assert dense.flushes == 1
+    assert max(dense.sizes) <= WINDOW
+    assert not [event for event in events if isinstance(event, Failed)]
+    assert not [event for event in events if isinstance(event, Note) and "Nothing was written down" in event.text]
+
+
 class Dense:
     """Answers whatever fits its window, of which it counts a token for so many characters."""
 

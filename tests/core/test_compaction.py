@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from segue.core.compaction import chunks, continued, plan, prunable, squeezed
+from segue.core.compaction import beginning, chunks, continued, plan, prunable, squeezed
 from segue.core.messages import SUMMARY_SEQ, Said, draft, said
 from segue.core.naming import chosen_title
 from segue.core.pruning import NOTHING_LEFT, Cut, Pruning
@@ -104,6 +104,15 @@ def test_a_turn_that_is_too_long_by_itself_is_cut_and_what_was_asked_is_told() -
     assert made is not None
     assert made.kept[0].role == "assistant"
     assert "make the soup" in continued("The summary.", view, made.kept)
+
+
+@given(conversations(), st.integers(0, 3_000))
+def test_a_beginning_fits_and_leaves_nothing_open(view: list[Said], tokens: int) -> None:
+    begun = beginning(view, tokens)
+    assert begun == view[: len(begun)]
+    assert tokens_of_all(begun) <= tokens
+    if len(begun) < len(view):
+        assert not [chat for chat in as_chat(begun) if chat.get("content") == UNKNOWN_RESULT]
 
 
 def test_a_call_that_never_got_a_result_keeps_nothing_open() -> None:
