@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 from segue.core.errors import TitleTaken
 from segue.core.events import Reply
-from segue.core.sessions import Kind, TitleSource, standing
+from segue.core.sessions import Kind, Session, TitleSource, standing
 from segue.core.titles import clean_title, next_title, split_title
 from segue.core.usage import Purpose
 from segue.ports.store import Transaction
-from segue.sessions.finding import find_ancestors, get_session
+from segue.sessions.finding import find_ancestors, find_parts, get_session
 from segue.sessions.recording import add_usage
 
 _FIRST = 10  # messages in which the first exchange is
@@ -45,28 +45,43 @@ class FirstExchange(NamedTuple):
     """How a conversation without a title began."""
 
     session_id: str
+    """Its first part."""
     asked: str
     answered: str
 
 
 def find_unnamed(tx: Transaction, session_id: str) -> FirstExchange | None:
-    """The first exchange of a conversation that nobody named; nothing when it has a name, or goes on from another."""
-    session = get_session(tx, session_id)
-    if session.title or session.title_source or session.parent_session_id or session.kind != Kind.INTERACTIVE:
+    """The first exchange of a conversation that nobody named; nothing when it has a name, or is a program's own.
+
+    Before its first answer it may have called many tools, and even have been compressed.
+    """
+    if get_session(tx, session_id).title:
         return None
-    said = tx.messages.of(session_id, limit=_FIRST)
+    parts = find_parts(tx, session_id)
+    first, tip = parts[0], parts[-1]
+    if any(map(_is_named, parts)) or first.kind != Kind.INTERACTIVE:
+        return None
+    said = [*tx.messages.of(first.id, limit=_FIRST), *tx.messages.last(tip.id, 1)]
     asked = next((one.content for one in said if one.role == "user" and one.content), None)
     answered = next((one.content for one in said if one.role == "assistant" and one.content), None)
-    return FirstExchange(session_id, asked, answered) if asked and answered else None
+    return FirstExchange(first.id, asked, answered) if asked and answered else None
 
 
 def name_by_itself(tx: Transaction, session_id: str, title: str | None, answer: Reply | None, now: float) -> str | None:
-    """Give a session a title that nobody chose, unless it has one by now; what finding it cost is counted."""
-    session = get_session(tx, session_id)
+    """Give a conversation a title that nobody chose, unless it has one by now; what finding it cost is counted.
+
+    It may have been compressed meanwhile: its newest part gets the title.
+    """
+    parts = find_parts(tx, session_id)
+    tip = parts[-1]
     if answer is not None:
-        add_usage(tx, session_id, answer.usage, answer.billing, now, Purpose.TITLE)
-    if title is None or session.title or session.title_source:
-        return session.title
-    holder = tx.sessions.holder_of(session.principal, title)
-    free = title if holder is None else free_title(tx, session.principal, title)
-    return set_title(tx, session_id, free, TitleSource.MODEL)
+        add_usage(tx, tip.id, answer.usage, answer.billing, now, Purpose.TITLE)
+    if title is None or any(map(_is_named, parts)):
+        return tip.title
+    holder = tx.sessions.holder_of(tip.principal, title)
+    free = title if holder is None else free_title(tx, tip.principal, title)
+    return set_title(tx, tip.id, free, TitleSource.MODEL)
+
+
+def _is_named(part: Session) -> bool:
+    return part.title is not None or part.title_source is not None

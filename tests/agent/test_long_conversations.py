@@ -503,6 +503,69 @@ def test_without_a_model_the_first_words_are_the_title_and_a_clash_takes_a_numbe
     assert titles == ["soup with leeks", "soup with leeks #2"]
 
 
+def title_of(store: SqlStore, place: Place) -> str | None:
+    session = store.read(OWNER, lambda tx: tx.sessions.find(str(place.chat.session_id)))
+    assert session is not None
+    return session.title
+
+
+@pytest.mark.parametrize("calls", [6, 40])
+def test_a_conversation_whose_first_answer_takes_long_is_named_too(store: SqlStore, calls: int) -> None:
+    """Six calls are more messages than are looked at, forty so many that it is compressed before its first answer."""
+    strict, numbers = Strict(), itertools.count(1)
+
+    def answer(request: Request) -> Reply | ModelError:
+        reply = strict(request)
+        number = next(numbers)
+        if isinstance(reply, ModelError) or number > calls:
+            return reply
+        return dataclasses.replace(reply, text="", calls=(ToolCall(f"c{number}", "probe"),), finish_reason="tool_calls")
+
+    async def namer() -> Scripted:
+        return titled("Leeks one by one")
+
+    agent = Loop([Scripted(answer)], [Probe(long_output)])
+    place = Place(store, agent, summariser=SUMMARISERS["none"](), namer=namer)
+
+    async def work() -> None:
+        events = await place.say("Look at the leeks, one by one.")
+        assert any(isinstance(event, Compressed) for event in events) is (calls == 40)
+        await place.chat._kit.namer._naming  # type: ignore[misc, union-attr]
+
+    run(place, work)
+    assert title_of(store, place) == "Leeks one by one"
+
+
+def test_a_title_that_comes_after_a_compression_is_that_of_the_newest_part(store: SqlStore) -> None:
+    begin, end = asyncio.Event(), asyncio.Event()
+
+    class Slow(Hanging):
+        async def stream(self, _request: Request) -> Any:
+            begin.set()
+            await end.wait()
+            yield Reply("Leek soup for six")
+
+    async def namer() -> Any:
+        return Slow()
+
+    agent = Loop([Scripted(lambda _: Reply("Noted."))], [])
+    place = Place(store, agent, summariser=Summariser(None), namer=namer)
+    seen: list[Event] = []
+
+    async def work() -> None:
+        await place.say("fact 0")
+        await begin.wait()
+        for number in range(1, 8):
+            await place.say(f"fact {number}")
+        await place.chat.compress("", seen.append)
+        end.set()
+        await place.chat._kit.namer._naming  # type: ignore[misc, union-attr]
+
+    run(place, work)
+    assert isinstance(seen[-1], Compressed)
+    assert title_of(store, place) == "Leek soup for six"
+
+
 def test_a_title_never_keeps_anybody_waiting(store: SqlStore) -> None:
     async def namer() -> Any:
         return Hanging()
