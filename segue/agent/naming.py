@@ -19,33 +19,36 @@ LAST_SECONDS = 0.2
 
 
 class Namer:
-    """Names one conversation at a time, in the background."""
+    """Names conversations in the background, each of them once."""
 
     def __init__(self, door: Door, model: Callable[[], Awaitable[Model | None]], seconds: float = SECONDS) -> None:
         self._door = door
         self._model = model
         self._seconds = seconds
-        self._naming: asyncio.Task[None] | None = None
-        self._first: FirstExchange | None = None
+        self._naming: dict[str, tuple[FirstExchange, asyncio.Task[None]]] = {}
 
     async def consider(self, session_id: str) -> None:
         """Begin to find a title for a session whose first exchange is over and that has none."""
-        if self._naming is not None and not self._naming.done():
-            return
         first = await self._door.read(find_unnamed, session_id)
-        if first is not None:
-            self._first = first
-            self._naming = asyncio.create_task(self._name(first))
+        if first is not None and first.session_id not in self._naming:
+            naming = asyncio.create_task(self._name(first))
+            self._naming[first.session_id] = (first, naming)
+            naming.add_done_callback(lambda _: self._naming.pop(first.session_id))
+
+    async def settled(self, seconds: float | None = None) -> None:
+        """Wait, at most so long, until every title that is on its way is there."""
+        if under_way := [naming for _, naming in self._naming.values()]:
+            await asyncio.wait(under_way, timeout=seconds)
 
     async def close(self) -> None:
         """Wait a moment for what is on its way."""
-        if self._naming is None or self._first is None or self._naming.done():
-            return
-        await asyncio.wait({self._naming}, timeout=LAST_SECONDS)
-        if not self._naming.done():
-            self._naming.cancel()
-            await asyncio.wait({self._naming})
-            await self._keep(self._first, "", None)
+        await self.settled(LAST_SECONDS)
+        left = list(self._naming.values())
+        for _, naming in left:
+            naming.cancel()
+        await self.settled()
+        for first, _ in left:
+            await self._keep(first, "", None)
 
     async def _name(self, first: FirstExchange) -> None:
         answer = None

@@ -451,7 +451,7 @@ def test_a_conversation_is_named_after_its_first_exchange(store: SqlStore) -> No
 
     async def work() -> None:
         await place.say("how do I make leek soup for six people?")
-        await place.chat._kit.namer._naming  # type: ignore[misc, union-attr]
+        await place.chat._kit.namer.settled()  # type: ignore[union-attr]
         await place.say("and for seven?")
 
     run(place, work)
@@ -474,7 +474,7 @@ def test_a_title_set_by_hand_stays_also_in_a_race(store: SqlStore) -> None:
 
     async def work() -> None:
         await place.say("soup?")
-        await place.chat._kit.namer._naming  # type: ignore[misc, union-attr]
+        await place.chat._kit.namer.settled()  # type: ignore[union-attr]
 
     run(place, work)
     session = store.read(OWNER, lambda tx: tx.sessions.find(str(place.chat.session_id)))
@@ -494,7 +494,7 @@ def test_without_a_model_the_first_words_are_the_title_and_a_clash_takes_a_numbe
     async def work() -> None:
         for _ in range(2):
             await place.say("soup with leeks")
-            await place.chat._kit.namer._naming  # type: ignore[misc, union-attr]
+            await place.chat._kit.namer.settled()  # type: ignore[union-attr]
             await place.chat.command(Command("new"))
 
     run(place, work)
@@ -530,7 +530,7 @@ def test_a_conversation_whose_first_answer_takes_long_is_named_too(store: SqlSto
     async def work() -> None:
         events = await place.say("Look at the leeks, one by one.")
         assert any(isinstance(event, Compressed) for event in events) is (calls == 40)
-        await place.chat._kit.namer._naming  # type: ignore[misc, union-attr]
+        await place.chat._kit.namer.settled()  # type: ignore[union-attr]
 
     run(place, work)
     assert title_of(store, place) == "Leeks one by one"
@@ -559,7 +559,7 @@ def test_a_title_that_comes_after_a_compression_is_that_of_the_newest_part(store
             await place.say(f"fact {number}")
         await place.chat.compress("", seen.append)
         end.set()
-        await place.chat._kit.namer._naming  # type: ignore[misc, union-attr]
+        await place.chat._kit.namer.settled()  # type: ignore[union-attr]
 
     run(place, work)
     assert isinstance(seen[-1], Compressed)
@@ -580,6 +580,24 @@ def test_a_title_never_keeps_anybody_waiting(store: SqlStore) -> None:
     session = store.read(OWNER, lambda tx: tx.sessions.find(str(place.chat.session_id)))
     assert session is not None
     assert session.title == "soup with leeks", "whoever leaves before it is there has the first words"
+
+
+def test_a_title_that_takes_long_is_not_in_the_way_of_the_next(store: SqlStore) -> None:
+    async def namer() -> Any:
+        return Hanging()
+
+    place = Place(store, Loop([Scripted(lambda _: Reply("Take leeks."))], []), namer=namer)
+    names: list[str] = []
+
+    async def work() -> None:
+        for words in ("soup with leeks", "stew with beans"):
+            await place.say(words)
+            names.append(str(place.chat.session_id))
+            await place.chat.command(Command("new"))
+
+    run(place, work)
+    found = store.read(OWNER, lambda tx: [tx.sessions.find(name) for name in names])
+    assert [session.title for session in found if session] == ["soup with leeks", "stew with beans"]
 
 
 # Recalling
