@@ -15,7 +15,7 @@ from segue.app.entry import load_entry
 from segue.config import Settings
 from segue.core.errors import UnknownModel
 from segue.core.preferences import Preferences
-from segue.core.prices import terms_of
+from segue.core.prices import Terms, terms_of
 from segue.ports.agent import Agent
 from segue.ports.model import Model
 from segue.ports.tool import Tool
@@ -78,7 +78,7 @@ class Crew:
         found = self._choose(self._settings.auxiliary.model or chosen.model)
         if isinstance(found, NotChosen):
             return None
-        return self._model(found), self._settings.models.windows.get(found.name)
+        return self._model(found), self._terms(found).window
 
     def named(self, chosen: Preferences) -> str:
         """What answers now, as people call it; nothing while that is being found out."""
@@ -151,7 +151,9 @@ class Crew:
     def _model(self, chosen: ModelName) -> ProviderModel:
         key = (chosen.endpoint.provider, chosen.name)
         if key not in self._models:
-            known = self._settings.models
-            terms = terms_of(chosen.endpoint.provider, chosen.name, known.prices, known.windows)
-            self._models[key] = ProviderModel(chosen.endpoint, chosen.name, terms=terms)
+            self._models[key] = ProviderModel(chosen.endpoint, chosen.name, terms=self._terms(chosen))
         return self._models[key]
+
+    def _terms(self, chosen: ModelName) -> Terms:
+        known = self._settings.models
+        return terms_of(chosen.endpoint.provider, chosen.name, known.prices, known.windows)

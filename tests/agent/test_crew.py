@@ -130,3 +130,12 @@ def test_what_cannot_work_is_named_with_its_place(tmp_path: Path) -> None:
     ]
     assert f"there is no module no_such_module_of_a_test: put it into {tmp_path}" in found[0]
     assert troubles(settings_from({}, tmp_path, {}), {}) == []
+
+
+@pytest.mark.usefixtures("local")
+@pytest.mark.parametrize("name", ["gpt-5-nano", "openai/gpt-5-nano"])
+def test_what_the_model_that_summarises_can_read_is_known_by_either_name(tmp_path: Path, name: str) -> None:
+    raw = {"auxiliary": {"model": "openai/gpt-5-nano"}, "models": {"windows": {name: 4_096}}}
+    found = asyncio.run(crew_of(tmp_path, raw, OPENAI).auxiliary(Preferences()))
+    assert found is not None
+    assert found[1] == 4_096
