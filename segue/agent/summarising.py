@@ -6,17 +6,20 @@ from contextlib import aclosing
 from typing import NamedTuple
 
 from segue.core.compaction import chunks
-from segue.core.errors import ModelError
+from segue.core.errors import ContextOverflow, ModelError
 from segue.core.events import Reply
 from segue.core.messages import Said
 from segue.core.sizes import UNKNOWN_WINDOW
-from segue.core.summaries import INSTRUCTIONS, accepted, plain_summary, request
+from segue.core.summaries import INSTRUCTIONS, accepted, fitted, plain_summary, request
 from segue.ports.model import Model, Request
 
 SECONDS = 90.0
 """For one question to the model that summarises."""
 _SHARE = 0.4
 """Of a window, what one piece may take: the summary so far and the answer need room, and sizes are guessed."""
+_SHARE_OF_SUMMARY = 0.2
+_SMALLEST_WINDOW = 1_000
+"""Tokens; whoever cannot read that many cannot be asked."""
 
 
 class Summary(NamedTuple):
@@ -38,25 +41,34 @@ class Summariser:
     async def summarise(self, earlier: str, told: Sequence[Said], most_tokens: int, focus: str = "") -> Summary:
         """Of what is known and what was said after it, at most so many tokens."""
         replies: list[Reply] = []
-        summary = earlier
-        try:
-            for piece in chunks(told, int(self._window * _SHARE)):
-                reply = await self._asked(request(summary, piece, focus, most_tokens))
-                replies.append(reply)
-                taken = accepted(reply.text, f"{summary}\n{piece}", most_tokens)
-                if taken is None:
-                    return self._plain(earlier, told, most_tokens, replies, "its answer was of no use")
-                summary = taken
-        except ModelError as error:
-            return self._plain(earlier, told, most_tokens, replies, str(error))
-        except TimeoutError:
-            return self._plain(earlier, told, most_tokens, replies, f"no answer came in {self._seconds:g} seconds")
-        return Summary(summary, tuple(replies))
+        while True:
+            most = min(most_tokens, int(self._window * _SHARE_OF_SUMMARY))
+            try:
+                return Summary(await self._in_pieces(earlier, told, most, focus, replies), tuple(replies))
+            except ContextOverflow as error:
+                self._window //= 2  # it reads less than was thought
+                if self._window >= _SMALLEST_WINDOW:
+                    continue
+                trouble = str(error)
+            except ModelError as error:
+                trouble = str(error)
+            except TimeoutError:
+                trouble = f"no answer came in {self._seconds:g} seconds"
+            return Summary(plain_summary(earlier, told, most_tokens), tuple(replies), trouble)
 
-    def _plain(
-        self, earlier: str, told: Sequence[Said], most_tokens: int, replies: list[Reply], trouble: str
-    ) -> Summary:
-        return Summary(plain_summary(earlier, told, most_tokens), tuple(replies), trouble)
+    async def _in_pieces(
+        self, earlier: str, told: Sequence[Said], most_tokens: int, focus: str, replies: list[Reply]
+    ) -> str:
+        """What a model makes of it, piece by piece; each of its answers is added to the replies."""
+        summary = fitted(earlier, most_tokens)
+        for piece in chunks(told, int(self._window * _SHARE)):
+            reply = await self._asked(request(summary, piece, focus, most_tokens))
+            replies.append(reply)
+            taken = accepted(reply.text, f"{summary}\n{piece}", most_tokens)
+            if taken is None:
+                raise ModelError("its answer was of no use")
+            summary = taken
+        return summary
 
     async def _asked(self, question: str) -> Reply:
         if self._model is None:

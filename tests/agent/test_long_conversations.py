@@ -18,7 +18,7 @@ from segue.agent.summarising import Summariser
 from segue.core.commands import Command
 from segue.core.errors import ContextOverflow, InvalidSession, ModelError, ModelUnavailable
 from segue.core.events import Compressed, Event, Failed, Note, Reply, ToolCall, ToolFinished
-from segue.core.messages import SUMMARY_SEQ, Message, draft
+from segue.core.messages import SUMMARY_SEQ, Message, draft, said
 from segue.core.pruning import Pruning, Rules
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.silence import FLUSH_REQUEST
@@ -118,6 +118,26 @@ SUMMARISERS: dict[str, Callable[[], Summariser]] = {
     "none": lambda: Summariser(None, 2_000),
     "hanging": lambda: Summariser(Hanging(), 2_000, 0.01),
 }
+
+
+@pytest.mark.parametrize("thought", [2_000, 100_000])
+def test_who_summarises_is_never_sent_more_than_it_can_read(thought: int) -> None:
+    """Also when it reads less than the model that answers, and when nobody knows how much it reads."""
+    refused: list[int] = []
+
+    def answer(request: Request) -> Reply | ModelError:
+        size = counted(request)
+        if size > 2_000:
+            refused.append(size)
+            return ContextOverflow("Too long.")
+        return good(request)
+
+    told = [said(draft("user", "leeks and potatoes " * 40, 1.0), seq) for seq in range(1, 60)]
+    earlier = "leeks are good " * 800
+    summary = asyncio.run(Summariser(Scripted(answer), thought).summarise(earlier, told, 4_000))
+    assert not summary.trouble
+    assert "leeks" in summary.text
+    assert bool(refused) is (thought > 2_000)
 
 
 @pytest.mark.parametrize("kind", SUMMARISERS)
