@@ -677,6 +677,14 @@ def test_context_of_a_compressed_conversation_and_of_none(talk: Store) -> None:
     assert "System prompt  5 characters" in give(talk, "/context detail", None, system_prompt="hello").text
 
 
+def test_context_counts_a_result_that_was_cut_down_as_the_model_is_shown_it(talk: Store) -> None:
+    say(talk, "a", None, "assistant", tool_calls=[{"id": "d", "function": {"name": "web_fetch", "arguments": "{}"}}])
+    say(talk, "a", "x" * 50_000, "tool", tool_call_id="d")
+    assert "Tool results   50,002 characters" in give(talk, "/context").text
+    talk.write(ME, lambda tx: tx.messages.prune("a", 8, "100:100"))
+    assert "Tool results   247 characters" in give(talk, "/context").text
+
+
 def test_only_the_ten_largest_messages_are_shown(store: Store) -> None:
     begin(store, "a")
     for number in range(15):

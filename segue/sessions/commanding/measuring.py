@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from segue.core.errors import Invalid
 from segue.core.messages import SUMMARY_SEQ, Said, called
 from segue.core.prompts import files_in
+from segue.core.pruning import shown
 from segue.core.text import count, one_line, shorten
 from segue.ports.store import Transaction
 from segue.sessions.commanding.acts import Answer, Situation, session_of
@@ -78,7 +79,9 @@ def _preview(message: Said) -> str:
 def size_of(message: Said) -> int:
     """How many characters of a message a model is told, more or less."""
     values = [getattr(message, name) for name in _WORDS]
-    if message.content_json is not None:
+    if message.pruned is not None:
+        values[0] = shown(message.content or "", message.pruned)
+    elif message.content_json is not None:
         values[0] = message.content_json
     return sum(len(value) for value in values if value)
 
