@@ -65,6 +65,8 @@ class Background:
         self._folder = folder
         self._now = now
         self._kept: dict[str, tuple[Kept, asyncio.Task[None]]] = {}
+        self.told: dict[str, int] = {}
+        """How many bytes of what each process has said were told: tools come and go with every turn."""
 
     async def start(self, session_id: str, command: str, cwd: Path, environment: Mapping[str, str]) -> Process:
         """Start a process and write down that it is there; it is there only if both succeed."""

@@ -50,8 +50,6 @@ class ProcessTool:
     def __init__(self, background: Background, *, now: Callable[[], float] = time.time) -> None:
         self._background = background
         self._now = now
-        self._told: dict[str, int] = {}
-        """How many bytes of each process were told."""
 
     def is_idempotent(self, _arguments: dict[str, Any]) -> bool:
         return True
@@ -80,11 +78,11 @@ class ProcessTool:
 
     async def _said(self, process: Process) -> str:
         found = await self._background.output(process.id)
-        before = self._told.get(process.id, 0)
+        before = self._background.told.get(process.id, 0)
         missed = max(found.left_out - before, 0)
         kept = HeadAndTail(HEAD, TAIL)
         kept.add(found.rest[max(before - found.left_out, 0) :], is_last=True)
-        self._told[process.id] = found.left_out + len(found.rest)
+        self._background.told[process.id] = found.left_out + len(found.rest)
         said = kept.text().rstrip("\n") or "(no new output)"
         lost = [f"[{size(missed)} before this are not kept]"] if missed else []
         return "\n".join([*lost, said, f"[{_state(process)}]"])

@@ -278,6 +278,16 @@ def test_a_process_is_a_row_that_is_heard_and_ends(bench: Bench, work: Path) -> 
     on(bench, act())
 
 
+def test_what_was_told_in_one_turn_is_not_told_again_in_the_next(bench: Bench) -> None:
+    async def act() -> None:
+        one = await bench.start("echo first; sleep 100")
+        assert await bench.until(one, "first")
+        bench.process = ProcessTool(bench.background)  # each turn has tools of its own
+        assert await bench.told("output", one) == "(no new output)\n[running]"
+
+    on(bench, act())
+
+
 @pytest.mark.parametrize(("command", "processes"), COMMANDS, ids=["plain", "forking", "deaf", "flooding"])
 def test_a_process_is_stopped_with_all_that_it_started(bench: Bench, work: Path, command: str, processes: int) -> None:
     async def act() -> None:
