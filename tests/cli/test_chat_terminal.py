@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -259,6 +260,28 @@ def test_what_is_said_during_the_last_words_comes_next(terminal: Terminal, home:
     screen = terminal.until("Now it is noon.", "Resume with: segue -r", "(It is late)", "ready>")
     (session,) = re.findall(r"segue -r (\S+)", screen)
     assert roles(home, session) == ["user", "assistant", "user", "assistant"]
+
+
+@pytest.mark.parametrize("variables", ["openai"], indirect=True)
+def test_what_is_typed_while_a_cut_off_answer_is_carried_on_is_done_after_it(terminal: Terminal, home: Path) -> None:
+    begin(terminal)
+    say(terminal, "tell me a tale")
+    terminal.until("sentence number 1 ")
+    with Beside(home) as beside:
+        ((process,),) = beside.ask("SELECT pid FROM runs WHERE ended_at IS NULL")
+    os.kill(process, signal.SIGKILL)
+    terminal.until("ready>", "Killed")
+    terminal.type("stty sane")
+    terminal.press("C-j")
+    begin(terminal, "-c")
+    carried_on = terminal.until("it is carried on", "sentence number 1 ")
+    terminal.send("and now")
+    terminal.send("/title It is late")
+    terminal.send("/quit")
+    screen = terminal.until("Now it is noon.", "Resume with: segue -r", "(It is late)", "ready>")
+    (session,) = re.findall(r"segue -r (\S+)", screen)
+    assert roles(home, session) == ["user", "assistant", "user", "assistant"]
+    assert "tell me a tale · openai/" in carried_on
 
 
 @pytest.mark.parametrize("variables", ["openai"], indirect=True)

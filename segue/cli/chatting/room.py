@@ -87,7 +87,7 @@ class Room:
     async def talk(self, prompt: Prompt, first: Awaitable[str | None] | None = None) -> int:
         """Until the person leaves; what they say `first` may be being typed already."""
         await self._refresh()
-        text = await (first or prompt.ask())
+        text = self._next_waiting() or await (first or prompt.ask())
         while text is not None:
             if text.strip() and not await self._take(text):
                 break
@@ -155,6 +155,7 @@ class Room:
             if answer.text and not is_told and not isinstance(answer.act, Switch):
                 self._screen.say(answer.text)
             await self._recall()
+            await self._refresh()
         self._screen.begin()
         await self._listened_to(self._chat.take_up(self._show))
 
