@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from segue.core.messages import Message, called
+from segue.core.messages import SUMMARY_SEQ, Message, called
 from segue.core.text import ELLIPSIS, cut, one_line, printable
 
 _EXCHANGES = 10
@@ -25,6 +25,7 @@ class Voice(StrEnum):
     USER = "user"
     ASSISTANT = "assistant"
     TOOLS = "tools"
+    SUMMARY = "summary"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Recap:
 def recap(messages: Sequence[Message]) -> Recap:
     """The last ten exchanges without system messages, tool results or reasoning."""
     spoken = [m for m in messages if m.is_live and m.role in ("user", "assistant") and (m.content or m.calls)]
-    starts = [at for at, message in enumerate(spoken) if message.role == "user"]
+    starts = [at for at, message in enumerate(spoken) if message.role == "user" and message.seq != SUMMARY_SEQ]
     first = starts[-_EXCHANGES] if len(starts) > _EXCHANGES else 0
     return Recap(first, tuple(line for message in spoken[first:] for line in _lines(message)))
 
@@ -52,7 +53,8 @@ def recap(messages: Sequence[Message]) -> Recap:
 def _lines(message: Message) -> list[Line]:
     text = printable(message.content or "").strip()
     if message.role == "user":
-        return [Line(Voice.USER, _cut(text, _USER_CHARACTERS))] if text else []
+        voice = Voice.SUMMARY if message.seq == SUMMARY_SEQ else Voice.USER
+        return [Line(voice, _cut(text, _USER_CHARACTERS))] if text else []
     plain = without_marks(text)
     lines = [Line(Voice.ASSISTANT, _cut(_first_lines(plain), _REPLY_CHARACTERS))] if plain else []
     if calls := message.calls:

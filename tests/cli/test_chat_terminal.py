@@ -285,6 +285,17 @@ def test_what_is_typed_while_a_cut_off_answer_is_carried_on_is_done_after_it(ter
 
 
 @pytest.mark.parametrize("variables", ["openai"], indirect=True)
+def test_a_summary_is_not_recalled_as_something_that_the_person_said(terminal: Terminal, home: Path) -> None:
+    said = [{"role": "user", "content": "first part"}, {"role": "assistant", "content": "yes"}]
+    summary = [{"seq": 0, "role": "user", "content": "a summary"}, {"seq": 1, "role": "user", "content": "second part"}]
+    with SessionDB(home / "state.db") as db:
+        db.import_sessions([{"id": "one", "source": "cli", "messages": said, "end_reason": "compression"}])
+        db.import_sessions([{"id": "two", "source": "cli", "parent_session_id": "one", "messages": summary}])
+    begin(terminal, "-r", "one")
+    assert "● a summary" not in terminal.until("● first part", "◆ yes", "● second part")
+
+
+@pytest.mark.parametrize("variables", ["openai"], indirect=True)
 def test_all_commands_are_allowed_for_one_conversation_and_ctrl_c_stops_the_turn(
     terminal: Terminal, place: Path
 ) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from segue.core.messages import Message, State, draft
+from segue.core.messages import SUMMARY_SEQ, Message, State, draft
 from segue.core.recap import Line, Recap, Voice, recap
 
 
@@ -44,6 +44,13 @@ def test_a_conversation_is_told_again() -> None:
             Line(REPLY, "Done."),
         ),
     )
+
+
+def test_a_summary_is_not_told_as_something_that_the_person_said() -> None:
+    summary, *rest = stored(("user", "They spoke of leeks."), *[("user", f"question {number}") for number in range(10)])
+    told = recap([summary._replace(seq=SUMMARY_SEQ), *rest])
+    assert told.lines[0] == Line(Voice.SUMMARY, "They spoke of leeks.")
+    assert (told.earlier, len(told.lines)) == (0, 11), "a summary is no exchange"
 
 
 def test_an_empty_conversation_has_nothing_to_tell() -> None:

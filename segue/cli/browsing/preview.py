@@ -27,7 +27,12 @@ _DOT = " · "
 _NARROWEST = 8
 _LONGEST = 2000  # characters of a message; the recap shows fewer
 _PARTS_SHOWN = 5  # those next to the one that is looked at
-_SIGNS = {Voice.USER: ("●", "$accent"), Voice.ASSISTANT: ("◆", "$success"), Voice.TOOLS: (" ", "$quiet")}
+_SIGNS = {
+    Voice.USER: ("●", "$accent"),
+    Voice.ASSISTANT: ("◆", "$success"),
+    Voice.TOOLS: (" ", "$quiet"),
+    Voice.SUMMARY: ("■", "$quiet"),
+}
 
 
 class Preview(NamedTuple):

@@ -9,7 +9,12 @@ from rich.text import Text
 from segue.core.recap import Line, Recap, Voice
 from segue.core.text import count, one_line, printable
 
-_MARKS = {Voice.USER: ("●", "#d7af00"), Voice.ASSISTANT: ("◆", "green"), Voice.TOOLS: (" ", "")}
+_MARKS = {
+    Voice.USER: ("●", "#d7af00"),
+    Voice.ASSISTANT: ("◆", "green"),
+    Voice.TOOLS: (" ", ""),
+    Voice.SUMMARY: ("■", ""),
+}
 
 
 def recap_panel(recap: Recap, session_id: str, title: str | None = None) -> RenderableType:

@@ -23,7 +23,7 @@ from segue.config.chat_settings import Approval, ResumeDisplay
 from segue.core.commands import Command, Unknown, parse
 from segue.core.errors import Invalid, SegueError
 from segue.core.events import CarryOn, Done, Event, Failed, Note, Steered, ToolCall, ToolFinished
-from segue.core.messages import Spot
+from segue.core.messages import SUMMARY_SEQ, Spot
 from segue.core.preferences import Verbosity
 from segue.core.recap import recap
 from segue.core.scope import OWNER_AT_CONSOLE
@@ -192,7 +192,7 @@ class Room:
         if session is None:
             return
         parts = self._store.read(OWNER_AT_CONSOLE, transcript_of, session.id)
-        said = recap([message for part in parts for message in part.messages])
+        said = recap([message for part in parts for message in part.messages if message.seq != SUMMARY_SEQ])
         is_full = self._settings.display.resume_display is ResumeDisplay.FULL
         shown = (recap_panel if is_full else recap_line)(said, session.id, session.title)
         if isinstance(self._screen, Screen):

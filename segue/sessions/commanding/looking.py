@@ -19,7 +19,7 @@ _EXCHANGES = 10
 _HITS = 30
 _CONVERSATIONS = 5
 _HITS_SHOWN = 3
-_SIGNS = {Voice.USER: "● ", Voice.ASSISTANT: "◆ ", Voice.TOOLS: "  "}
+_SIGNS = {Voice.USER: "● ", Voice.ASSISTANT: "◆ ", Voice.TOOLS: "  ", Voice.SUMMARY: "■ "}
 _SPEAKERS = {"user": "●", "assistant": "◆", "tool": "⚙"}
 
 
