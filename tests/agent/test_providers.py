@@ -193,7 +193,7 @@ ERRORS = [
     ("broken", ModelUnavailable, "error 500"),
     ("busy", ModelUnavailable, "too busy"),
     ("refused", ModelError, "temperature is deprecated"),
-    ("overflow", ContextOverflow, "/compress"),
+    ("overflow", ContextOverflow, "say it in smaller pieces"),
     ("poor", RateLimited, "has nothing left"),
 ]
 

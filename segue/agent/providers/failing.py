@@ -99,7 +99,10 @@ class _Said:
     def refused(self, error: ModelAPIError) -> ModelError:
         called, words = self._endpoint.called, self.quote(error.body)
         if self._overflows(error):
-            return ContextOverflow(f"The conversation is longer than {self._name} can read: /compress shortens it.")
+            return ContextOverflow(
+                f"What was said last is more than {self._name} can read at once: "
+                "say it in smaller pieces, or choose a model that reads more with /model."
+            )
         match error:
             case ModelAuthenticationError():
                 return BadKey(self._unwelcome(error))
