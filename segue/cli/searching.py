@@ -14,7 +14,8 @@ import click
 from segue import app
 from segue.cli.options import AS_JSON
 from segue.cli.output import cut, note, pages, show_json, style, terminal_columns
-from segue.core.messages import Message, called
+from segue.core.matching import Found
+from segue.core.messages import SUMMARY_SEQ, Message, called
 from segue.core.moments import ago
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.snippets import stretches
@@ -235,7 +236,7 @@ def _line(hit: Hit, conversation: str, now: float) -> str:
     where = f"#{hit.found.seq} · {ago(hit.found.timestamp, now)}"
     if hit.found.session_id != conversation:
         where += f" · in {hit.found.session_id}"
-    return f"{_sign(hit.found.role)} {_marked(hit.snippet)}  {style(one_line(where), dim=True)}"
+    return f"{_sign(hit.found)} {_marked(hit.snippet)}  {style(one_line(where), dim=True)}"
 
 
 def _quiet_line(message: Message) -> str:
@@ -243,11 +244,12 @@ def _quiet_line(message: Message) -> str:
     calls = ", ".join(map(called, message.calls))
     text = one_line(message.content or "") or one_line(f"→ {calls}" if calls else "(no words)")
     room = terminal_columns() - len(_INDENT) - 2
-    return f"{_INDENT}{_sign(message.role)} {style(cut(text, room), dim=True)}"
+    return f"{_INDENT}{_sign(message)} {style(cut(text, room), dim=True)}"
 
 
-def _sign(role: str) -> str:
-    sign, colour = _SPEAKERS.get(role, ("■", "magenta"))
+def _sign(message: Found | Message) -> str:
+    speaker = "summary" if message.seq == SUMMARY_SEQ else message.role
+    sign, colour = _SPEAKERS.get(speaker, ("■", "magenta"))
     return style(sign, fg=colour)
 
 

@@ -163,6 +163,15 @@ def test_options_narrow_by_day_platform_and_speaker(run: Run, arguments: str, ex
     assert {hit["session_id"] for hit in json.loads(done.stdout)} == expected
 
 
+def test_a_summary_that_is_found_is_not_taken_for_the_persons_words(run: Run, home: Path) -> None:
+    said = [{"role": "user", "content": "Where to?"}]
+    summary = [{"seq": 0, "role": "user", "content": "They chose Lisbon."}]
+    with SessionDB() as db:
+        db.import_sessions([{"id": "one", "source": "cli", "messages": said, "end_reason": "compression"}])
+        db.import_sessions([{"id": "two", "source": "cli", "parent_session_id": "one", "messages": summary}])
+    assert "■ They chose >>>Lisbon<<<." in run("sessions", "search", "lisbon").stdout
+
+
 def test_what_was_said_around_a_match_is_shown(run: Run, home: Path) -> None:
     with SessionDB() as db:
         db.create_session("trip", "cli", title="Trip")

@@ -380,6 +380,11 @@ def test_search_groups_by_conversation(talk: Store) -> None:
     assert lines[-1].startswith("/resume NUMBER")
 
 
+def test_a_summary_that_is_found_is_not_taken_for_the_persons_words(talk: Store) -> None:
+    compress(talk, "a", "a2")
+    assert "     ■ >>>summary<<< of a" in give(talk, "/search summary", "a2").text
+
+
 def test_a_search_without_result_says_so(talk: Store) -> None:
     assert give(talk, "/search zebra").text == "Nothing was found."
     assert give(talk, "/search hotel", time_left=lambda: -1.0).text == f"Nothing was found.\n{INCOMPLETE}"

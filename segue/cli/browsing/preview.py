@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from segue.cli.browsing.cells import fitted, line, lines, steady
-from segue.core.messages import Message
+from segue.core.messages import SUMMARY_SEQ, Message
 from segue.core.moments import ago
 from segue.core.recap import Line, Voice, recap
 from segue.core.sessions import Session, standing
@@ -125,7 +125,8 @@ def _passages(hits: Sequence[Hit], width: int) -> list[Content]:
 
 
 def _passage(hit: Hit, width: int) -> Content:
-    sign, colour = _SIGNS[Voice.USER if hit.found.role == "user" else Voice.ASSISTANT]
+    voice = Voice.USER if hit.found.role == "user" else Voice.ASSISTANT
+    sign, colour = _SIGNS[Voice.SUMMARY if hit.found.seq == SUMMARY_SEQ else voice]
     found = stretches(one_line(hit.snippet))
     text = Content.assemble(*((steady(piece), "bold $accent" if is_match else "$quiet") for piece, is_match in found))
     return _behind(sign, colour, text, width)

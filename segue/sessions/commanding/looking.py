@@ -81,7 +81,7 @@ def _told(tx: Transaction, number: int, tip: str, hits: list[Hit], situation: Si
     session = get_session(tx, tip)
     yield f"{number:>3}  {name_of(session)} · {one_line(tip)}"
     for hit in hits[:_HITS_SHOWN]:
-        sign = _SPEAKERS.get(hit.found.role, "■")
+        sign = "■" if hit.found.seq == SUMMARY_SEQ else _SPEAKERS.get(hit.found.role, "■")
         yield f"     {sign} {one_line(hit.snippet)} · {ago(hit.found.timestamp, situation.now, situation.zone)}"
     if len(hits) > _HITS_SHOWN:
         yield f"     … {len(hits) - _HITS_SHOWN} more here"
