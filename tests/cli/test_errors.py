@@ -73,6 +73,8 @@ def test_what_cannot_be_done_is_said_in_one_sentence(run: Run, pair: Path, argum
         (["sessions", "show"], "ID"),
         (["sessions", "delete"], "ID"),
         (["sessions", "import", "-", "--on-conflict", "odd"], "replace"),
+        (["-r", "", "-q", "hello"], "is empty"),
+        (["-c", " ", "-q", "hello"], "is empty"),
     ],
 )
 def test_what_is_no_command_has_the_code_2(run: Run, pair: Path, arguments: list[str], part: str) -> None:

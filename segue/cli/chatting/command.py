@@ -57,6 +57,8 @@ def run(
 
     if latest is not None and wanted is not None:
         raise click.UsageError("-c and -r both name a conversation; give one of them.")
+    if any(name is not None and not name.strip() for name in (latest, wanted)):
+        raise click.UsageError("The name of the conversation is empty; `segue sessions list` shows what is there.")
     if (branch or exact) and wanted is None:
         named = "--exact" if exact else "--branch"
         raise click.UsageError(f"{named} needs -r and the conversation to begin a branch of.")
