@@ -2,10 +2,10 @@
 
 Lost        there is no connection, or no longer
 ToolFailed  one call did not succeed
+Unsent      one call was not made
 """
 
 import asyncio
-import json
 import logging
 from collections.abc import Callable
 from importlib.metadata import version
@@ -13,29 +13,17 @@ from typing import Any
 
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    AudioContent,
-    CallToolResult,
-    ContentBlock,
-    EmbeddedResource,
-    ImageContent,
-    Implementation,
-    ResourceLink,
-    TextContent,
-    TextResourceContents,
-    Tool,
-)
+from mcp_types import CONNECTION_CLOSED, Implementation
 from pydantic import ValidationError
 
-from segue.core.text import cut, one_line, printable, storable
+from segue.core.text import cut, one_line, storable
 from segue.ports.tool import ToolFailed
-from segue.tools.mcp_places import Lost, Program, Website
+from segue.tools.mcp_list import ToolList
+from segue.tools.mcp_places import Lost, Program, Unsent, Website
 from segue.tools.mcp_program import Talk
-from segue.tools.mcp_tool import MOST_TOOLS, Offer
-from segue.tools.mcp_website import Visit
-
-MOST_CHARACTERS = 50_000
-_MOST_PAGES = 50
+from segue.tools.mcp_result import told
+from segue.tools.mcp_tool import Offer
+from segue.tools.mcp_website import Sending, Visit
 
 for _name in ("mcp", "client"):  # the SDK would write about bad servers across the screen
     logging.getLogger(_name).addHandler(logging.NullHandler())
@@ -50,7 +38,15 @@ class Connection:
         self._seconds = seconds
         self._talk = Talk()
         self._visit = Visit()
+        self._list = ToolList()
+        self._is_kept = False
+        self._is_useless = asyncio.Event()
         self._client: Client | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether somebody is there, as far as is known."""
+        return self._is_kept and not self._talk.is_over.is_set() and not self._is_useless.is_set()
 
     async def keep(self, arrived: Callable[[], None], leaving: asyncio.Event) -> None:
         """Until we leave. `arrived` is called when the tools are known; Lost when there is nobody to talk to."""
@@ -62,17 +58,32 @@ class Connection:
             raise
         except Exception as error:  # a server of others can bring about anything
             raise Lost(self._reason(error)) from error
-        if self._is_deserted and not leaving.is_set():
-            raise Lost(self._talk.why)
+        finally:
+            self._is_kept = False
+        if not leaving.is_set():
+            raise Lost(self._talk.why if self._is_deserted else "it does not know this chat any more.")
+
+    async def refresh(self) -> bool:
+        """Read the tools again if the server has others now; whether it had. Lost when it does not say which."""
+        if not self._list.is_changed or self._client is None:
+            return False
+        try:
+            async with asyncio.timeout(self._seconds):
+                self.offers = await self._list.read(self._client)
+        except TimeoutError:
+            raise Lost(f"it did not answer within {self._seconds:g} seconds.") from None
+        except Exception as error:  # a server of others can bring about anything
+            raise Lost(self._reason(error)) from error
+        return True
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> str:
-        assert self._client is not None
+        if self._client is None or not self.is_open:
+            raise Unsent
         try:
-            result = await self._client.call_tool(tool, arguments)
+            with self._visit.sending() as sending:
+                result = await self._client.call_tool(tool, arguments)
         except MCPError as error:
-            if self._talk.is_over.is_set():
-                raise ToolFailed("The MCP server ended before it answered; what it did is unknown.") from None
-            raise ToolFailed(f"The MCP server says: {_clean(error.error.message)}") from None
+            raise self._failure(error, sending) from None
         except TimeoutError:
             raise
         except Exception as error:  # a server of others can bring about anything
@@ -82,19 +93,33 @@ class Connection:
             raise ToolFailed(text)
         return text
 
+    def _failure(self, error: MCPError, sending: Sending) -> ToolFailed | Unsent:
+        is_cut_off = error.code == CONNECTION_CLOSED
+        if sending.is_refused or (is_cut_off and isinstance(self._at, Website) and not sending.is_sent):
+            self._is_useless.set()
+            return Unsent()
+        if is_cut_off or self._talk.is_over.is_set():
+            return ToolFailed("The MCP server ended before it answered; what it did is unknown.")
+        return ToolFailed(f"The MCP server says: {_clean(error.error.message)}")
+
     async def _keep(self, arrived: Callable[[], None], leaving: asyncio.Event) -> None:
-        client = Client(self._transport(), client_info=Implementation(name="segue", version=version("segue")))
+        client = Client(
+            self._transport(),
+            client_info=Implementation(name="segue", version=version("segue")),
+            message_handler=self._list.heard,
+        )
         async with asyncio.timeout(self._seconds) as limit, client:
-            self.offers = [_offer(tool) for tool in await _listed(client)]
+            self.offers = await self._list.read(client)
             limit.reschedule(None)
             self._client = client
+            self._is_kept = True
             arrived()
-            ends = [asyncio.ensure_future(event.wait()) for event in (leaving, self._talk.is_over)]
+            listening = asyncio.create_task(self._list.listen(client))
             try:
-                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+                await _first_of(leaving, self._talk.is_over, self._is_useless)
             finally:
-                for end in ends:
-                    end.cancel()
+                listening.cancel()
+                await asyncio.gather(listening, return_exceptions=True)
 
     def _transport(self) -> Any:
         at = self._at
@@ -118,56 +143,13 @@ class Connection:
         return str(first) or type(first).__name__
 
 
-async def _listed(client: Client) -> list[Tool]:
-    """Every tool, unless there is no end of them."""
-    tools: list[Tool] = []
-    cursor: str | None = None
-    for _ in range(_MOST_PAGES):
-        page = await client.list_tools(cursor=cursor)
-        tools += page.tools
-        cursor = page.next_cursor
-        if cursor is None or len(tools) > MOST_TOOLS:
-            break
-    return tools
-
-
-def _offer(tool: Tool) -> Offer:
-    hints = tool.annotations
-    return Offer(
-        tool.name,
-        tool.description or tool.title or "",
-        tool.input_schema,
-        is_read_only=bool(hints and hints.read_only_hint),
-        is_idempotent=bool(hints and hints.idempotent_hint),
-    )
-
-
-def told(result: CallToolResult) -> str:
-    """What a model reads of a result."""
-    parts = [_in_words(block) for block in result.content]
-    if not parts and result.structured_content is not None:
-        parts = [json.dumps(result.structured_content, ensure_ascii=False)]
-    text = printable(storable("\n".join(parts)))
-    if len(text) > MOST_CHARACTERS:
-        shown = cut(text, MOST_CHARACTERS)
-        return f"{shown}\n[{len(text) - len(shown):,} characters more are not shown.]"
-    return text or "(no text)"
-
-
-def _in_words(block: ContentBlock) -> str:
-    match block:
-        case TextContent(text=text):
-            return text
-        case ImageContent(mime_type=kind):
-            return f"[An image, {kind}, which cannot be shown here.]"
-        case AudioContent(mime_type=kind):
-            return f"[A sound, {kind}, which cannot be played here.]"
-        case ResourceLink(uri=uri):
-            return f"[A link to {uri}]"
-        case EmbeddedResource(resource=TextResourceContents(text=text)):
-            return text
-        case EmbeddedResource(resource=resource):
-            return f"[A file, {resource.mime_type or 'of an unknown kind'}, which cannot be shown here.]"
+async def _first_of(*events: asyncio.Event) -> None:
+    ends = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for end in ends:
+            end.cancel()
 
 
 def _first(error: BaseException) -> BaseException:

@@ -1,4 +1,4 @@
-"""Where MCP servers are, and that one is not there."""
+"""Where MCP servers are, and that one is not there, or not any more."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,6 +9,10 @@ from segue.core.errors import SegueError
 
 class Lost(SegueError):
     """Why there is no connection with a server, or none any longer, in a sentence."""
+
+
+class Unsent(SegueError):
+    """That a call has not reached its server, so that it can be made again."""
 
 
 class Program(NamedTuple):

@@ -29,6 +29,7 @@ Outgoing = MemoryObjectSendStream[SessionMessage]
 
 LONGEST_LINE = 16 * 1024 * 1024
 _PATIENCE = 2.0  # seconds for a program whose input has ended, and again for one that was asked to end
+_MOMENT = 0.2
 _LAST_WORDS = 1_000  # characters of what it says to people
 _WAITING = 'read -r go || exit 125; exec "$@"'
 """Becomes the program when it is told that a keeper knows of it. A shell reads no further than that line."""
@@ -67,6 +68,7 @@ class Talk:
                 group.start_soon(self._hear, process, heard)
                 group.start_soon(self._say, process, said)
                 group.start_soon(self._overhear, process)
+                group.start_soon(self._outlive, process)
                 try:
                     yield incoming, outgoing
                 finally:
@@ -103,6 +105,13 @@ class Talk:
                     await process.stdin.drain()
         except ConnectionError:
             self.is_over.set()  # it does not listen, though it may still run
+
+    async def _outlive(self, process: Process) -> None:
+        """See it end, also when something that it has started keeps its output open."""
+        while process.returncode is None:
+            await anyio.sleep(_MOMENT)
+        await anyio.sleep(_MOMENT)  # for what it said last
+        self.is_over.set()
 
     async def _overhear(self, process: Process) -> None:
         assert process.stderr is not None

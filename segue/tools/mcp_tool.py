@@ -40,6 +40,11 @@ class McpTool:
         self._offer = offer
         self._call = call
 
+    @property
+    def sameness(self) -> str:
+        """All that is known of it, the same when a server only says it in another order."""
+        return json.dumps([self.spec.name, self._offer], sort_keys=True)
+
     def is_idempotent(self, arguments: dict[str, Any]) -> bool:  # noqa: ARG002 - a server says it of all
         return self._offer.is_read_only or self._offer.is_idempotent
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-from mcp.server.mcpserver import Image, MCPServer
+from mcp.server.mcpserver import Context, Image, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 
@@ -59,6 +59,14 @@ async def hang(folder: str) -> str:
     return ""
 
 
+@server.tool()
+async def grow(name: str, context: Context) -> str:
+    """Has one tool more from now on."""
+    server.add_tool(lambda: "new", name=name, description="A new one.")
+    await context.notify_tools_changed()
+    return "grown"
+
+
 @server.tool(name="long text")
 def long_text(size: int) -> str:
     """A text of any length."""
@@ -83,6 +91,19 @@ def main() -> None:
             server.run("stdio")
         case ["http", port]:
             server.run("streamable-http", host="127.0.0.1", port=int(port))
+        case ["brief", folder, *lasting]:  # works the first time, or is only there for a moment, and notes each start
+            with Path(folder, "starts").open("a") as starts:
+                starts.write("x")
+            if not lasting and Path(folder, "starts").stat().st_size > 1:
+                sys.exit("I am brief")
+            if not lasting:
+                server.run("stdio")
+            for line in sys.stdin:
+                lie(json.loads(line), [])
+                if "tools/list" in line:
+                    sys.exit("I was brief")
+        case ["older", *lists]:  # speaks the protocol of before, and after each use has the next of its lists
+            Older([json.loads(one) for one in lists]).serve()
         case ["deaf"]:  # neither answers nor ends by itself
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             Path(os.environ["FOLDER"], "pid").write_text(str(os.getpid()))
@@ -101,6 +122,27 @@ def main() -> None:
         case ["liar", *bad]:
             for line in sys.stdin:
                 lie(json.loads(line), bad)
+
+
+class Older:
+    """Says unasked that its tools are others now. When it has no list left, it does not say which."""
+
+    def __init__(self, lists: list[Any]) -> None:
+        self._lists = lists
+
+    def serve(self) -> None:
+        for line in sys.stdin:
+            asked = json.loads(line)
+            if asked["method"] == "tools/call":
+                del self._lists[0]
+                said = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+                print(json.dumps(said), flush=True)
+            if asked["method"] != "tools/list":
+                lie(asked, [])
+            elif self._lists:
+                print(
+                    json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {"tools": self._lists[0]}}), flush=True
+                )
 
 
 def lie(asked: dict[str, Any], bad: list[str]) -> None:

@@ -4,95 +4,34 @@ import asyncio
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp_use import SERVER, WebServer, begun, is_running, program, refused, run, tool, until
 from raw_model_server import Play, RawModelServer
 
-from segue.ports.tool import Tool, ToolFailed
 from segue.tools.environment import environment_for
 from segue.tools.mcp_places import Program, Website
-from segue.tools.mcp_servers import McpServers
 from segue.tools.mcp_tool import McpTool, Offer, named
 
-SERVER = str(Path(__file__).parents[1] / "support" / "mcp_server.py")
 pytestmark = pytest.mark.on_file
-
-
-def program(*arguments: str, **environment: str) -> Program:
-    return Program([sys.executable, SERVER, *arguments], Path("/"), environment_for(os.environ) | environment)
-
-
-@asynccontextmanager
-async def begun(
-    servers: dict[str, Program | Website], told: list[str] | None = None, **seconds: float
-) -> AsyncGenerator[McpServers]:
-    there = McpServers(servers, ([] if told is None else told).append, **seconds)
-    there.begin(())
-    try:
-        await there.ready()
-        yield there
-    finally:
-        await there.close()
-
-
-def tool(servers: McpServers, name: str) -> Tool:
-    return {one.spec.name: one for one in servers.tools()}[name]
-
-
-async def refused(servers: McpServers, name: str, /, **arguments: Any) -> str:
-    with pytest.raises(ToolFailed) as failed:
-        await tool(servers, name).run(arguments, "s")
-    return str(failed.value)
-
-
-async def until(holds: Callable[[], bool], seconds: float = 20) -> None:
-    async with asyncio.timeout(seconds):
-        while not holds():
-            await asyncio.sleep(0.02)
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
-    except FileNotFoundError:
-        return False
-
-
-def run(work: Awaitable[None]) -> None:
-    async def bounded() -> None:
-        async with asyncio.timeout(60):
-            await work
-
-    asyncio.run(bounded())
 
 
 @pytest.fixture
 def website() -> Iterator[Website]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    process = subprocess.Popen([sys.executable, SERVER, "http", str(port)], stderr=subprocess.DEVNULL)
+    server = WebServer()
     try:
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline:
-            with socket.socket() as trying:
-                if trying.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.05)
-        yield Website(f"http://127.0.0.1:{port}/mcp", {"Authorization": "Bearer secret"})
+        yield server.at
     finally:
-        process.kill()
-        process.wait()
+        server.kill()
 
 
 def test_the_tools_of_a_program_can_be_used(tmp_path: Path) -> None:
@@ -101,7 +40,18 @@ def test_the_tools_of_a_program_can_be_used(tmp_path: Path) -> None:
         async with begun({"my": program("stdio", MINE="given")}, told) as servers:
             assert [one.spec.name for one in servers.tools()] == [
                 f"my_{name}"
-                for name in ("add", "child", "die", "environment", "fail", "hang", "long_text", "picture", "pid")
+                for name in (
+                    "add",
+                    "child",
+                    "die",
+                    "environment",
+                    "fail",
+                    "grow",
+                    "hang",
+                    "long_text",
+                    "picture",
+                    "pid",
+                )
             ]
             add = tool(servers, "my_add")
             assert add.spec.description == "Add two numbers. (MCP server my)"
@@ -183,7 +133,7 @@ def test_a_server_that_floods_has_no_tools_and_ends(how: str) -> None:
     async def work() -> None:
         told: list[str] = []
         async with begun({"loud": program(how)}, told, connecting=3) as servers:
-            await until(lambda: servers._servers[0].is_settled.is_set())
+            await until(lambda: servers._servers[0]._is_settled.is_set())
             await servers.ready()
             assert servers.tools() == []
             assert any("cannot be used" in line for line in told)
@@ -233,7 +183,7 @@ def test_a_website_that_behaves_badly_has_no_tools(path: str, reason: str) -> No
         told: list[str] = []
         bad = Website(f"http://127.0.0.1:{listening.server_address[1]}/{path}", {"Authorization": "Bearer secret"})
         async with begun({"bad": bad}, told, connecting=2) as servers:
-            await until(servers._servers[0].is_settled.is_set)
+            await until(servers._servers[0]._is_settled.is_set)
             await servers.ready()
             assert servers.tools() == []
         assert reason in told[-1]
@@ -256,24 +206,6 @@ def test_a_server_that_stops_listening_blocks_nobody() -> None:
     async def work() -> None:
         async with begun({"liar": program("liar", "--deaf")}, calling=1) as servers:
             assert "within 1 seconds" in await refused(servers, "liar_promise", text="x" * 1_000_000)
-
-    run(work())
-
-
-def test_a_server_that_dies_in_a_call_is_gone_and_nothing_hangs() -> None:
-    async def work() -> None:
-        told: list[str] = []
-        async with begun({"my": program("stdio")}, told) as servers:
-            dying, add = tool(servers, "my_die"), tool(servers, "my_add")
-            with pytest.raises(ToolFailed, match="ended before it answered; what it did is unknown"):
-                await dying.run({}, "s")
-            await until(lambda: not servers.tools())
-            with pytest.raises(ToolFailed, match="is gone; go on without it"):
-                await add.run({"a": 1, "b": 1}, "s")
-            await servers.ready()
-            assert told == [
-                "The MCP server my is gone, and its tools are not there: it ended with exit code 7. It said: I am dying"
-            ]
 
     run(work())
 
