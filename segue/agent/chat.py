@@ -1,13 +1,15 @@
 """A person's place at the conversations: the session that is going on, what it has chosen, and who answers."""
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
+from functools import partial
 
 from segue.agent.compression import Compression, Wish
 from segue.agent.door import Door
 from segue.agent.holding import Holder
+from segue.agent.late import Late
 from segue.agent.naming import Namer
 from segue.agent.recollecting import PROVIDER
 from segue.agent.telling import offered
@@ -17,13 +19,13 @@ from segue.core.compaction import Need
 from segue.core.errors import InvalidSession, SegueError
 from segue.core.events import CarryOn, Compressed, Event, Note, Reply, Steered
 from segue.core.leases import Lease
-from segue.core.messages import Spot, draft
+from segue.core.messages import Said, Spot, draft
 from segue.core.preferences import Preferences, encode
 from segue.core.pruning import KEPT_TURNS
 from segue.core.sessions import Kind, Session
 from segue.core.sizes import UNKNOWN_WINDOW, tokens_of_rest
 from segue.core.turns import Turn
-from segue.ports.agent import Agent
+from segue.ports.agent import Agent, Task
 from segue.ports.store import Filter, Transaction
 from segue.sessions import titling
 from segue.sessions.commanding import CHANGES, READS, act
@@ -106,7 +108,9 @@ class Chat:
     async def say(self, content: object, emit: Emit, *, undo_from: Spot | None = None) -> None:
         """Say something; a first word begins a session. With `undo_from` it is said in place of what stands there."""
         now = time.time()
-        runner = await self._ready()
+        if undo_from is not None:
+            await self._kit.agent_for(self.preferences)  # nothing is taken back that nobody can answer again
+        runner = self._ready()
         self._undone.clear()
         message, watch = draft("user", content, now), self._watched(emit)
         opening = self._opening(now, watch)
@@ -139,7 +143,7 @@ class Chat:
             emit(Note("The last answer was cut off long ago; say how to go on, or /retry."))
             return False
         emit(Note("The last answer was cut off; it is carried on."))
-        runner, watch = await self._ready(), self._watched(emit)
+        runner, watch = self._ready(), self._watched(emit)
         is_well = await runner.carry_on(self._claim, broken.turn, watch, self.preferences)
         await self._followed_up(runner, watch, is_well)
         return True
@@ -148,14 +152,24 @@ class Chat:
         """Go on from a summary of what was said first."""
         if self.session_id is None or self._kit.compression is None:
             raise InvalidSession("There is nothing to compress: nothing has been said yet.")
-        lease = await self._kit.door.write(self._claim_session, self.session_id)
+        tip, lease = await self._kit.door.write(self._claim)
         await self._kit.holder.now_holds(lease)
-        session = await self._kit.door.read(get_session, self.session_id)
-        turns = len(await self._kit.door.read(_turns_in, self.session_id))
+        session = await self._kit.door.read(get_session, tip)
+        view = await self._kit.door.read(view_of, tip)
+        turns = sum(message.role == "user" for message in view)
         need = Need(session.context_window or UNKNOWN_WINDOW, tokens_of_rest(session.system_prompt or "", []))
+        if turns > 1:
+            await self._flush(lease, session, view, need, emit)
         wish = Wish(need, max(min(turns // 4, KEPT_TURNS), 1), focus)
-        if await self._kit.compression.compress(lease, self.session_id, wish, self._watched(emit)) is None:
+        if await self._kit.compression.compress(lease, tip, wish, self._watched(emit)) is None:
             emit(Note("There is nothing to compress yet: all of it is what was said last."))
+
+    async def _flush(self, lease: Lease, session: Session, view: Sequence[Said], need: Need, emit: Emit) -> None:
+        assert self._kit.compression is not None
+        chosen = self.preferences
+        task = Task(session.id, session.system_prompt or "", view, model=chosen.model, effort=chosen.effort)
+        agent = Late(partial(self._kit.agent_for, chosen))
+        await self._kit.compression.flush(lease, task, need, agent, emit)
 
     def _watched(self, emit: Emit) -> "_Watch":
         return _Watch(emit, self._moved)
@@ -247,8 +261,8 @@ class Chat:
 
     # How
 
-    async def _ready(self) -> TurnRunner:
-        agent = await self._kit.agent_for(self.preferences)
+    def _ready(self) -> TurnRunner:
+        agent = Late(partial(self._kit.agent_for, self.preferences))
         self._runner = TurnRunner(self._kit.door, self._kit.holder, agent, self._kit.agrees, self._kit.compression)
         return self._runner
 
@@ -350,8 +364,3 @@ class Chat:
             undone=self._undone[-1] if self._undone else (),
             is_answering=self._runner is not None and self._runner.is_running,
         )
-
-
-def _turns_in(tx: Transaction, session_id: str) -> list[int]:
-    """The messages of a view that a person said."""
-    return [message.seq for message in view_of(tx, session_id) if message.role == "user"]

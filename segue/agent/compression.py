@@ -87,7 +87,7 @@ class Compression:
         if pruned and self._fits(view, need):
             return view
         if not need.is_urgent:
-            await self._flush(footing, task._replace(view=_readable(view, need)), agent, emit)
+            await self.flush(footing.lease, task._replace(session_id=session_id, view=view), need, agent, emit)
         done = await self.compress(footing.lease, session_id, Wish(need, self.rules.kept_turns), emit, footing.turn)
         if done is not None:
             footing.lease, footing.turn = done.lease, done.turn or footing.turn
@@ -161,17 +161,17 @@ class Compression:
 
     # Writing down what is to be remembered
 
-    async def _flush(self, footing: Footing, task: Task, agent: Agent, emit: Emit) -> None:
+    async def flush(self, lease: Lease, task: Task, need: Need, agent: Agent, emit: Emit) -> None:
         """Ask the agent once, silently, to save what it wants to remember: soon it will not be told of it any more."""
-        if not self._means.can_flush() or not task.view:
+        view, now = _readable(task.view, need), time.time()
+        if not self._means.can_flush() or not view:
             return
-        session_id, now = footing.turn.session_id, time.time()
-        turn = Turn(uuid.uuid4().hex, session_id, footing.lease.owner, TurnState.DONE, 1, 0, now, kind=FLUSH)
-        if not await self._door.write(compressing.begin_flush, footing.lease, turn):
+        turn = Turn(uuid.uuid4().hex, task.session_id, lease.owner, TurnState.DONE, 1, 0, now, kind=FLUSH)
+        if not await self._door.write(compressing.begin_flush, lease, turn):
             return
         reached(Point.AFTER_FLUSH_BEGINS)
-        ask = said(draft("user", FLUSH_REQUEST, now), task.view[-1].seq + 1)
-        silent = Task(task.session_id, task.system, [*task.view, ask], model=task.model, effort=task.effort)
+        ask = said(draft("user", FLUSH_REQUEST, now), view[-1].seq + 1)
+        silent = Task(task.session_id, task.system, [*view, ask], model=task.model, effort=task.effort)
         replies: list[Reply] = []
         try:
             async with asyncio.timeout(FLUSH_SECONDS), aclosing(agent.run(silent)) as events:
@@ -185,7 +185,7 @@ class Compression:
             emit(Note("Nothing was written down before it is summarised: it took too long."))
         except ModelError as error:
             emit(Note(f"Nothing was written down before it is summarised: {error}"))
-        await self._door.write(_flushed, footing.lease, turn, replies)
+        await self._door.write(_flushed, lease, turn, replies)
         if replies and not is_silent(replies[-1].text):
             emit(Note(replies[-1].text))
 

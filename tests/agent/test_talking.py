@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from dataclasses import replace
 from datetime import UTC
 from typing import Any
 
@@ -16,9 +17,11 @@ from segue.core.errors import InUse, LeaseLost, ModelUnavailable, StoreFull, Unk
 from segue.core.events import Done, Note, Reply, Steered, ToolCall
 from segue.core.leases import session_lease
 from segue.core.messages import draft
+from segue.core.preferences import Preferences
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.sessions import Session
 from segue.core.turns import Heard, StepState, Turn, TurnState
+from segue.ports.agent import Agent
 from segue.ports.model import Request
 from segue.sessions import turning
 from segue.sessions.commanding.acts import Again
@@ -397,3 +400,23 @@ def test_a_conversation_that_was_compressed_meanwhile_goes_on_in_its_newest_part
     run(place, work)
     assert place.chat.session_id == "child"
     assert [said for _, said in place.rows()] == ["so far", "again", "You said again."]
+
+
+def test_what_was_said_is_kept_while_its_agent_is_being_made_ready(store: SqlStore) -> None:
+    place = Place(store, Loop([Scripted(echo)], []))
+    is_waiting = asyncio.Event()
+
+    async def takes_its_time(_: Preferences) -> Agent:
+        is_waiting.set()
+        await asyncio.sleep(3600)
+        raise AssertionError
+
+    async def work() -> None:
+        place.chat._kit = replace(place.chat._kit, agent_for=takes_its_time)
+        saying = asyncio.create_task(place.say("remember the milk"))
+        await is_waiting.wait()
+        assert place.rows() == [("user", "remember the milk")]
+        place.chat.stop()
+        await asyncio.wait_for(saying, 2)
+
+    run(place, work)
