@@ -12,3 +12,9 @@ def is_silent(text: str) -> bool:
     """Whether an answer says that there is nothing to be said."""
     words = text.strip().strip(".!\"'*`")
     return not words or words.startswith(NO_REPLY) or words.endswith(NO_REPLY)
+
+
+def may_be_silent(beginning: str) -> bool:
+    """Whether an answer that begins so may turn out to be none."""
+    words = beginning.strip().strip(".!\"'*`")
+    return words.startswith(NO_REPLY) or NO_REPLY.startswith(words)

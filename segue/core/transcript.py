@@ -19,6 +19,7 @@ UNKNOWN_RESULT = "The result of this call is unknown: the conversation was inter
 _REASONING = ("reasoning", "reasoning_content")
 _REASONING_JSON = ("reasoning_details", "codex_reasoning_items", "codex_message_items")
 _NAME_BREAKERS = str.maketrans("", "", "[]\r\n\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")
+_NAMELESS = "someone"
 _reasoning_of = attrgetter(*_REASONING, *_REASONING_JSON)
 _NO_REASONING = (None,) * len(_REASONING + _REASONING_JSON)
 _CALL_FIELDS = ("id", "type", "function")
@@ -256,8 +257,13 @@ def _reasoning(message: Told, provider: str | None) -> Chat:
     return {name: value for name, value in (plain | structured).items() if value is not None}
 
 
+def display_author(name: str) -> str:
+    """A name as it stands in brackets before what its bearer says: nothing in it can end them or begin a line."""
+    return name.translate(_NAME_BREAKERS).strip() or _NAMELESS
+
+
 def _signed(content: Any, author: str) -> Any:
-    name = author.translate(_NAME_BREAKERS).strip()
+    name = display_author(author)
     if isinstance(content, str):
         return f"[{name}] {content}"
     return [{"type": "text", "text": f"[{name}]"}, *content] if isinstance(content, list) else content

@@ -394,6 +394,7 @@ def test_reasoning_goes_back_only_to_the_provider_that_made_it(
         ("Alice", "two\nlines", "[Alice] two\nlines"),
         (" [Bob]\r\n[Alice] ", "hi", "[BobAlice] hi"),
         ("李雷 👩‍💻", "hi", "[李雷 👩‍💻] hi"),
+        ("[\n]", "hi", "[someone] hi"),
         (None, "hi", "hi"),
         ("", "hi", "hi"),
         ("Alice", None, "[Alice] "),
