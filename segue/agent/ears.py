@@ -5,6 +5,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Protocol
 
 from segue.agent.door import Door
 from segue.agent.footing import Footing
@@ -13,7 +14,18 @@ from segue.core.turns import Heard
 from segue.sessions import turning
 
 
-class Ears:
+class Hears(Protocol):
+    """How an agent that works hears people, and what becomes of what they say."""
+
+    def take(self) -> list[str]:
+        """What the agent has not been told yet."""
+
+    async def acknowledge(self, text: str) -> None: ...
+    async def close(self) -> None:
+        """Hear nothing more."""
+
+
+class Ears(Hears):
     """Open for as long as a turn runs."""
 
     def __init__(self, door: Door, footing: Footing, earlier: Sequence[Heard] = ()) -> None:
@@ -44,8 +56,11 @@ class Ears:
         self._waiting.clear()
         return [line.content for line in lines]
 
-    def acknowledged(self, text: str) -> Heard:
-        """The line that the agent says it has heard; a text of its own is a new one."""
+    async def acknowledge(self, text: str) -> None:
+        """The agent says that it has heard something: it becomes a message. A text of its own is one, too."""
+        await self._door.write(turning.record_speech, self._footing.lease, self._footing.turn, self._passed(text))
+
+    def _passed(self, text: str) -> Heard:
         for line in self._passed_on:
             if line.content == text:
                 self._passed_on.remove(line)

@@ -4,7 +4,7 @@ import time
 from contextlib import suppress
 
 from segue.agent.door import Door
-from segue.agent.ears import Ears
+from segue.agent.ears import Hears
 from segue.agent.footing import Footing
 from segue.core.errors import LeaseLost, SegueError, StoreError
 from segue.core.events import (
@@ -33,7 +33,7 @@ class Recorder:
     """What a turn has come to, row by row."""
 
     def __init__(
-        self, door: Door, footing: Footing, situation: Situation, ears: Ears, ending: Ending = nothing_else
+        self, door: Door, footing: Footing, situation: Situation, ears: Hears, ending: Ending = nothing_else
     ) -> None:
         self._door = door
         self._on = footing
@@ -68,8 +68,7 @@ class Recorder:
             case ToolFinished():
                 await self._tool_ends(event)
             case Steered(text):
-                line = self._ears.acknowledged(text)
-                await self._door.write(turning.record_speech, self._on.lease, self._on.turn, line)
+                await self._ears.acknowledge(text)
             case Failed(sentence):
                 self._failure = sentence
                 await self._model_failed()

@@ -8,7 +8,7 @@ from contextlib import aclosing
 
 from segue.agent.compression import Compression
 from segue.agent.door import Door
-from segue.agent.ears import Ears
+from segue.agent.ears import Ears, Hears
 from segue.agent.footing import Footing
 from segue.agent.holding import Holds
 from segue.agent.recorder import Recorder
@@ -54,6 +54,7 @@ class TurnRunner:
         self._ending = ending
         self._ears: Ears | None = None
         self._driving: asyncio.Task[None] | None = None
+        self._is_abandoned = False
 
     async def answer(
         self,
@@ -118,10 +119,18 @@ class TurnRunner:
         if self._driving is not None:
             self._driving.cancel()
 
-    async def run(self, lease: Lease, situation: Situation, emit: Emit, wanted: Preferences) -> bool:
+    def abandon(self) -> None:
+        """Let go of the turn at once, and leave it open for whoever carries it on."""
+        self._is_abandoned = True
+        self.stop()
+
+    async def run(
+        self, lease: Lease, situation: Situation, emit: Emit, wanted: Preferences, ears: Hears | None = None
+    ) -> bool:
         """Let the agent work on a turn that is open; whether it came to its own end."""
         footing = Footing(lease, situation.turn)
-        ears = self._ears = Ears(self._door, footing, situation.heard)
+        if ears is None:
+            ears = self._ears = Ears(self._door, footing, situation.heard)
         task = Task(
             session_id=situation.turn.session_id,
             system=situation.system,
@@ -139,7 +148,7 @@ class TurnRunner:
             await _end_of(self._driving)
         finally:
             await ears.close()
-            if self._driving.cancelled():
+            if self._driving.cancelled() and not self._is_abandoned:
                 for line in await record.stopped():
                     emit(Note(f"Not said any more: {line}"))
                 emit(Done(was_stopped=True))

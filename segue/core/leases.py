@@ -40,6 +40,11 @@ class Run(NamedTuple):
     began_at: float
     beat_at: float
     ended_at: float | None = None
+    how: str | None = None
+    """How it ended, when it was not by itself."""
+
+
+CRASHED = "crashed"
 
 
 def lane_lease(key: str) -> str:

@@ -1,4 +1,4 @@
-"""The places at which a turn may be cut off: a test names one, and stops the program there.
+"""The places at which work may be cut off: a test names one, and stops the program there.
 
 Each stands just before or just after something that lasts. Nothing happens at any of them unless a test has said so.
 """
@@ -24,12 +24,28 @@ class Point(StrEnum):
     BEFORE_SUMMARY = "before_summary"
     BEFORE_COMPRESSION = "before_compression"
     AFTER_COMPRESSION = "after_compression"
+    BEFORE_ACCEPT = "before_accept"
+    AFTER_ACCEPT = "after_accept"
+    BEFORE_ANSWER_BEGINS = "before_answer_begins"
+    AFTER_ANSWER_BEGINS = "after_answer_begins"
+    BEFORE_SENDING = "before_sending"
+    AFTER_SENDING_BEGINS = "after_sending_begins"
+    AFTER_SENT = "after_sent"
+    AFTER_DELIVERED = "after_delivered"
 
 
 COMPRESSING = frozenset(
     {Point.AFTER_FLUSH_BEGINS, Point.BEFORE_SUMMARY, Point.BEFORE_COMPRESSION, Point.AFTER_COMPRESSION}
 )
 """Those of a turn whose conversation has become too long."""
+
+ON_A_PLATFORM = frozenset(
+    {
+        *(Point.BEFORE_ACCEPT, Point.AFTER_ACCEPT, Point.BEFORE_ANSWER_BEGINS, Point.AFTER_ANSWER_BEGINS),
+        *(Point.BEFORE_SENDING, Point.AFTER_SENDING_BEGINS, Point.AFTER_SENT, Point.AFTER_DELIVERED),
+    }
+)
+"""Those of a gateway."""
 
 
 def _nothing(point: Point) -> None: ...

@@ -201,6 +201,10 @@ class Lanes(Protocol):
 class Turns(Protocol):
     """Turns and their steps."""
 
+    def find(self, turn_id: str) -> "Turn | None": ...
+    def running_of(self, run_id: str) -> "list[Turn]":
+        """The turns that a process has not brought to their end."""
+
     def running_in(self, session_id: str) -> "Turn | None":
         """The turn of a session that has not come to its end."""
 
@@ -248,6 +252,13 @@ class Processes(Protocol):
     def running(self) -> "list[Process]": ...
 
 
+class Standing(NamedTuple):
+    """How many messages of a lane wait, and how many are being answered."""
+
+    waiting: int
+    running: int
+
+
 class Inbox(Protocol):
     """Messages that were accepted, and how far platforms have been read."""
 
@@ -261,7 +272,11 @@ class Inbox(Protocol):
     def waiting(self, lane_key: str, limit: int | None = None) -> "list[Entry]":
         """In the order in which they were accepted."""
 
-    def count_waiting(self, lane_key: str) -> int: ...
+    def running(self, lane_key: str) -> "list[Entry]": ...
+    def standing(self, lane_key: str) -> Standing: ...
+    def left_out(self, lane_key: str, reason: str) -> "list[Entry]":
+        """What was cancelled for a reason, and no turn was told of."""
+
     def of_turn(self, turn_id: str) -> "list[Entry]": ...
     def listed(self, states: Collection[str], limit: int | None = None) -> "list[Entry]": ...
     def open_lanes(self) -> list[str]:
@@ -275,7 +290,9 @@ class Inbox(Protocol):
 class Outbox(Protocol):
     """What is to be sent."""
 
-    def add(self, letter: "Letter") -> int: ...
+    def add(self, letter: "Letter") -> bool:
+        """Put something down to be sent; False when that was done before, under the same key."""
+
     def find(self, letter_id: int) -> "Letter | None": ...
     def unsent(self, platform: str, account: str, after: int = 0, limit: int | None = None) -> "list[Letter]":
         """What has not certainly arrived, in order."""
@@ -300,6 +317,8 @@ class Leases(Protocol):
     def release(self, lease: "Lease") -> None: ...
     def now(self) -> float: ...
     def find_run(self, run_id: str) -> "Run | None": ...
+    def open_runs(self) -> "list[Run]": ...
+    def count_crashes(self, program: str, since: float) -> int: ...
     def add_run(self, run: "Run") -> None: ...
     def change_run(self, run_id: str, **columns: Any) -> bool: ...
 

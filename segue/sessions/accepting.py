@@ -31,13 +31,12 @@ class Accepted(NamedTuple):
         return self.entry.state == InboxState.REFUSED
 
 
-def accept(
-    tx: Transaction, entry: Entry, rules: QueueRules, cursor: Cursor | None = None, *, is_busy: bool = False
-) -> Accepted:
+def accept(tx: Transaction, entry: Entry, rules: QueueRules, cursor: Cursor | None = None) -> Accepted:
     """Put a message down, in the transaction that moves the platform's cursor. A second time it changes nothing."""
     if cursor is not None:
         tx.inbox.move_cursor(entry.platform, entry.account, cursor.name, cursor.value)
-    admission = admit(rules, tx.inbox.count_waiting(entry.lane_key), Want(entry.want), is_busy=is_busy)
+    standing = tx.inbox.standing(entry.lane_key)
+    admission = admit(rules, standing.waiting, Want(entry.want), is_busy=standing.running > 0)
     if isinstance(admission, Refuse):
         entry = entry._replace(state=InboxState.REFUSED, reason=TOO_MANY, ended_at=entry.admitted_at)
     number = tx.inbox.add(entry)
@@ -53,9 +52,17 @@ def accept(
     return Accepted(entry, True, isinstance(admission, Steer), isinstance(admission, Interrupt), tuple(cancelled))
 
 
-def accept_all(tx: Transaction, arrived: "Sequence[tuple[Entry, QueueRules, Cursor | None, bool]]") -> list[Accepted]:
+class Arrived(NamedTuple):
+    """A message that is to be put down."""
+
+    entry: Entry
+    rules: QueueRules
+    cursor: Cursor | None = None
+
+
+def accept_all(tx: Transaction, arrived: Sequence[Arrived]) -> list[Accepted]:
     """Many at once: one commit confirms all of them."""
-    return [accept(tx, entry, rules, cursor, is_busy=is_busy) for entry, rules, cursor, is_busy in arrived]
+    return [accept(tx, *one) for one in arrived]
 
 
 def cancel(tx: Transaction, entries: Sequence[Entry], reason: str, now: float) -> list[Entry]:

@@ -27,6 +27,8 @@ class Arrival(NamedTuple):
     agent: str = "main"
     busy: bool = False
     force_new: bool = False
+    is_person: bool = True
+    """Whether somebody said it; what runs by itself moves no clock."""
 
 
 class Rules(NamedTuple):
@@ -54,7 +56,8 @@ def open_session(tx: Transaction, arrival: Arrival, rules: Rules) -> Opened:
     if arrival.force_new and lane is not None and not isinstance(decision, Start):
         decision = Reset(ResetReason.ASKED)
     lane = lane or _new_lane(place, source, scope, now)
-    lane = lane._replace(origin=source, last_person_at=now, updated_at=now, finalised_at=None)
+    spoken_at = now if arrival.is_person else lane.last_person_at
+    lane = lane._replace(origin=source, last_person_at=spoken_at, updated_at=now, finalised_at=None)
     if isinstance(decision, Start):
         lane = begin_session(tx, lane, arrival.fresh_id, now, agent=arrival.agent)
     elif isinstance(decision, Reset):

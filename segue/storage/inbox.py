@@ -5,7 +5,7 @@ from typing import Any
 
 from segue.core.inbox import OPEN, Entry, InboxState
 from segue.core.scope import Scope
-from segue.ports.store import Inbox
+from segue.ports.store import Inbox, Standing
 from segue.storage.sql import ALL, Condition, Executor, columns, placeholders, visible
 
 _ENTRY = columns(Entry._fields)
@@ -40,15 +40,26 @@ class SqlInbox(Inbox):
         return self._entries(where)
 
     def waiting(self, lane_key: str, limit: int | None = None) -> list[Entry]:
-        where = visible(self._scope)
-        where.add(f"lane_key = :lane_key AND state = '{InboxState.WAITING}'", lane_key=lane_key)
-        return self._entries(where, limit)
+        return self._in_lane(lane_key, InboxState.WAITING, limit)
 
-    def count_waiting(self, lane_key: str) -> int:
+    def running(self, lane_key: str) -> list[Entry]:
+        return self._in_lane(lane_key, InboxState.RUNNING)
+
+    def standing(self, lane_key: str) -> Standing:
         where = visible(self._scope)
-        where.add(f"lane_key = :lane_key AND state = '{InboxState.WAITING}'", lane_key=lane_key)
-        count: int = self._db.rows(f"SELECT count(*) FROM inbox WHERE {where.sql}", where.parameters)[0][0]
-        return count
+        where.add(f"lane_key = :lane_key AND state IN ({_OPEN})", lane_key=lane_key)
+        sql = f"SELECT state, count(*) FROM inbox WHERE {where.sql} GROUP BY state"
+        counted: dict[str, int] = dict(self._db.rows(sql, where.parameters))
+        return Standing(counted.get(InboxState.WAITING, 0), counted.get(InboxState.RUNNING, 0))
+
+    def left_out(self, lane_key: str, reason: str) -> list[Entry]:
+        where = visible(self._scope)
+        where.add(
+            f"lane_key = :lane_key AND state = '{InboxState.CANCELLED}' AND reason = :reason AND turn_id IS NULL",
+            lane_key=lane_key,
+            reason=reason,
+        )
+        return self._entries(where)
 
     def of_turn(self, turn_id: str) -> list[Entry]:
         where = visible(self._scope)
@@ -84,6 +95,11 @@ class SqlInbox(Inbox):
             INSERT INTO cursors (platform, account, name, value) VALUES (:platform, :account, :name, :value)
             ON CONFLICT (platform, account, name) DO UPDATE SET value = excluded.value"""
         self._db.run(sql, {"platform": platform, "account": account, "name": name, "value": value})
+
+    def _in_lane(self, lane_key: str, state: InboxState, limit: int | None = None) -> list[Entry]:
+        where = visible(self._scope)
+        where.add(f"lane_key = :lane_key AND state = '{state}'", lane_key=lane_key)
+        return self._entries(where, limit)
 
     def _entries(self, where: Condition, limit: int | None = None) -> list[Entry]:
         sql = f"SELECT {_ENTRY} FROM inbox WHERE {where.sql} ORDER BY id LIMIT :limit"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from segue.core.leases import HeldLease, Lease, Run
+from segue.core.leases import CRASHED, HeldLease, Lease, Run
 from segue.ports.store import Leases
 from segue.storage.sql import Executor, columns, placeholders
 
@@ -52,6 +52,14 @@ class SqlLeases(Leases):
     def find_run(self, run_id: str) -> Run | None:
         rows = self._db.rows(f"SELECT {_RUN} FROM runs WHERE id = :id", {"id": run_id})
         return Run._make(rows[0]) if rows else None
+
+    def open_runs(self) -> list[Run]:
+        return [Run._make(row) for row in self._db.rows(f"SELECT {_RUN} FROM runs WHERE ended_at IS NULL", {})]
+
+    def count_crashes(self, program: str, since: float) -> int:
+        sql = "SELECT count(*) FROM runs WHERE program = :program AND how = :crashed AND ended_at >= :since"
+        count: int = self._db.rows(sql, {"program": program, "crashed": CRASHED, "since": since})[0][0]
+        return count
 
     def add_run(self, run: Run) -> None:
         self._db.run(f"INSERT INTO runs ({_RUN}) VALUES ({placeholders(Run._fields)})", run._asdict())

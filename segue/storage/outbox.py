@@ -18,9 +18,10 @@ class SqlOutbox(Outbox):
         self._db = executor
         self._scope = scope
 
-    def add(self, letter: Letter) -> int:
-        sql = f"INSERT INTO outbox ({columns(_NEW)}) VALUES ({placeholders(_NEW)})"
-        return self._db.insert(sql, letter._asdict())
+    def add(self, letter: Letter) -> bool:
+        sql = f"""
+            INSERT INTO outbox ({columns(_NEW)}) VALUES ({placeholders(_NEW)}) ON CONFLICT (key) DO NOTHING"""
+        return self._db.run(sql, letter._asdict()) > 0
 
     def find(self, letter_id: int) -> Letter | None:
         where = visible(self._scope)

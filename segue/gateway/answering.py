@@ -1,0 +1,225 @@
+"""The next thing in a lane, done: a turn is begun or carried on, runs, and ends with what is sent."""
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from segue.agent.compression import Compression
+from segue.agent.door import Door
+from segue.agent.holding import Holds, Presence
+from segue.agent.late import Late
+from segue.agent.turn import Agrees, TurnRunner
+from segue.core.errors import InUse, LeaseLost, StoreError
+from segue.core.events import Event
+from segue.core.inbox import Entry, InboxState
+from segue.core.outbox import What
+from segue.core.preferences import Preferences
+from segue.core.queueing import QueueRules
+from segue.core.turns import TurnState
+from segue.gateway.ears import LaneEars
+from segue.gateway.holding import LaneHolder
+from segue.ports.agent import Agent
+from segue.ports.failpoints import Point, reached
+from segue.ports.store import Transaction
+from segue.sessions import turning
+from segue.sessions.answering import Batch, Begun, House, begin_answer, bury_answer, end_answer, take_up_answer
+from segue.sessions.delivering import envelope_of, post
+from segue.sessions.leasing import hold
+from segue.sessions.opening import Opened
+from segue.sessions.queueing import AnswerThese, Carry, CutOff, Forgotten, next_due
+from segue.sessions.turning import MOST_ATTEMPTS, Outcome
+
+_log = logging.getLogger(__name__)
+
+FORGOTTEN = "Its answer was cut off, and the conversation went on elsewhere."
+STALE = "The answer was cut off, and that was too long ago to go on with it; ask again."
+STUCK = "The answer was cut off {} times and is given up. The next message begins a new conversation."
+
+
+@dataclass(frozen=True, slots=True)
+class Staff:
+    """Who answers in a lane, and what they need."""
+
+    agent_for: Callable[[Opened, Preferences], Awaitable[Agent]]
+    agrees: Callable[[Entry], Agrees]
+    """Asks whoever wrote a message whether something may be done."""
+    compression: Callable[[Holds, Opened], Compression | None]
+    new_session_id: Callable[[], str]
+    queue: Callable[[str], QueueRules]
+    """Of a platform."""
+    shown: Callable[[Entry, str], Callable[[Event], None]]
+    """Shows what happens in a turn to whoever wrote a message."""
+    carry_out: Callable[[LaneHolder, Entry], Awaitable[None]]
+    """Does what a command says."""
+    turn_seconds: float = 1800.0
+    freshness: float = 3600.0
+    most_attempts: int = MOST_ATTEMPTS
+    is_continuing: bool = True
+    """Whether turns that were cut off go on by themselves."""
+
+
+class Running(NamedTuple):
+    """A turn at work in a lane."""
+
+    runner: TurnRunner
+    ears: LaneEars
+    turn_id: str
+
+
+class Office:
+    """Does one thing after another in lanes."""
+
+    def __init__(self, door: Door, presence: Presence, house: House, staff: Staff, sent: Callable[[], None]) -> None:
+        self._door = door
+        self._presence = presence
+        self._house = house
+        self._staff = staff
+        self._sent = sent
+        self._running: dict[str, Running] = {}
+        self._ends: dict[str, tuple[TurnState, str]] = {}
+        """How a turn ends that is being stopped, and why."""
+
+    def running_in(self, key: str) -> Running | None:
+        return self._running.get(key)
+
+    def stop(self, key: str, reason: str) -> bool:
+        """End the turn that runs in a lane; whether there was one."""
+        return self._end(key, TurnState.STOPPED, reason)
+
+    def abandon_all(self) -> list[str]:
+        """Leave every turn open for whoever carries it on; in which lanes."""
+        for running in self._running.values():
+            running.runner.abandon()
+        return list(self._running)
+
+    async def next(self, holder: LaneHolder, key: str) -> bool:
+        """Do the next thing in a lane."""
+        due = await self._door.read(self._due, key)
+        match due:
+            case None:
+                return False
+            case CutOff():
+                return await self._cut_off(holder, due)
+            case Forgotten(entries):
+                await self._door.write(self._forget, holder, entries)
+                self._sent()
+            case Carry(entry):
+                await self._staff.carry_out(holder, entry)
+                self._sent()
+            case AnswerThese():
+                return await self._answer(holder, due)
+        return True
+
+    def _due(self, tx: Transaction, key: str) -> "CutOff | Forgotten | Carry | AnswerThese | None":
+        waiting = tx.inbox.waiting(key, 1)
+        return next_due(tx, key, self._staff.queue(waiting[0].platform if waiting else ""))
+
+    # Answering
+
+    async def _answer(self, holder: LaneHolder, due: AnswerThese) -> bool:
+        reached(Point.BEFORE_ANSWER_BEGINS)
+        batch = Batch(due.entries, uuid.uuid4().hex, self._presence.run.id, self._staff.new_session_id(), time.time())
+        try:
+            begun = await self._door.write(begin_answer, batch, self._house, holder.claim)
+        except InUse as error:
+            await self._door.write(self._tell_busy, due.entries[0], str(error))
+            self._sent()
+            return False  # it is looked again in a moment
+        await holder.now_holds(begun.lease)
+        reached(Point.AFTER_ANSWER_BEGINS)
+        self._sent()
+        await self._run(holder, begun, due.entries)
+        return True
+
+    async def _cut_off(self, holder: LaneHolder, due: CutOff) -> bool:
+        """A turn that a crash or a shutdown left: carried on, unless it is too old or was cut off too often."""
+        turn, now = due.turn, time.time()
+        is_continued = self._staff.is_continuing and now - due.last_at <= self._staff.freshness
+        if turn.attempt >= self._staff.most_attempts:
+            outcome = Outcome(turn, TurnState.FAILED, "", now, STUCK.format(turn.attempt))
+            await self._door.write(self._bury, holder, due, outcome)
+        elif is_continued:
+            begun = await self._door.write(take_up_answer, due.lane, turn, self._presence.run.id, holder.claim)
+            await holder.now_holds(begun.lease)
+            await self._run(holder, begun, await self._door.read(lambda tx: tx.inbox.of_turn(turn.id)))
+        elif due.has_more or self._staff.is_continuing:
+            await self._door.write(turning.give_up_turn, holder.lease, turn, now, STALE, self._ending)
+        else:
+            return False
+        self._sent()
+        return True
+
+    async def _run(self, holder: LaneHolder, begun: Begun, entries: Sequence[Entry]) -> None:
+        key, turn = begun.opened.lane.key, begun.situation.turn
+        last = entries[-1] if entries else None
+        ears = LaneEars(self._door, holder, turn.id)
+        runner = TurnRunner(
+            self._door,
+            holder,
+            Late(partial(self._staff.agent_for, begun.opened, begun.preferences)),
+            self._staff.agrees(last) if last else _nobody_agrees,
+            self._staff.compression(holder, begun.opened),
+            self._ending,
+        )
+        self._running[key] = Running(runner, ears, turn.id)
+        limit = asyncio.get_running_loop().call_later(self._staff.turn_seconds, self._time_out, key)
+        show = self._staff.shown(last, turn.id) if last else _nothing_shown
+        try:
+            await runner.run(begun.lease, begun.situation, show, begun.preferences, ears)
+        except (LeaseLost, StoreError):
+            raise
+        except Exception:  # noqa: BLE001 - of an agent anything may come, and one lane is not the others
+            _log.exception("A turn came to an end by an error; its sender was told.")
+        finally:
+            limit.cancel()
+            del self._running[key]
+            self._ends.pop(turn.id, None)
+            self._sent()
+
+    def _ending(self, tx: Transaction, outcome: Outcome) -> None:
+        """What ends with a turn, in its transaction."""
+        if outcome.turn.id in self._ends:
+            state, reason = self._ends[outcome.turn.id]
+            outcome = outcome._replace(state=state, reason=reason)
+        end_answer(tx, outcome, self._house.posting)
+
+    def _time_out(self, key: str) -> None:
+        seconds = self._staff.turn_seconds
+        self._end(key, TurnState.FAILED, f"The answer took longer than {seconds:g} seconds and was stopped.")
+
+    def _end(self, key: str, state: TurnState, reason: str) -> bool:
+        running = self._running.get(key)
+        if running is None or not running.runner.is_running:
+            return False
+        self._ends[running.turn_id] = (state, reason)
+        running.runner.stop()
+        return True
+
+    # Transactions
+
+    def _bury(self, tx: Transaction, holder: LaneHolder, due: CutOff, outcome: Outcome) -> None:
+        turning.end_turn(tx, holder.lease, outcome)
+        bury_answer(tx, due.lane, outcome, self._house.posting)
+
+    def _forget(self, tx: Transaction, holder: LaneHolder, entries: Sequence[Entry]) -> None:
+        hold(tx, holder.lease)
+        now = time.time()
+        tx.inbox.change(entries, state=str(InboxState.DEAD), reason=FORGOTTEN, ended_at=now)
+        envelope = envelope_of(entries[-1], f"{entries[-1].id}:forgotten")
+        post(tx, self._house.posting, envelope, f"{FORGOTTEN} Ask again.", What.NOTICE, now)
+
+    def _tell_busy(self, tx: Transaction, entry: Entry, reason: str) -> None:
+        text = f"Your message waits. {reason}"
+        post(tx, self._house.posting, envelope_of(entry, f"{entry.id}:waits"), text, What.NOTICE, time.time())
+
+
+async def _nobody_agrees(_call: object, _risk: str) -> bool:
+    return False
+
+
+def _nothing_shown(_event: Event) -> None: ...

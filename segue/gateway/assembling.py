@@ -1,0 +1,51 @@
+"""A gateway, put together from its rules, its staff and its platforms."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from segue.agent.door import Door
+from segue.agent.holding import Presence
+from segue.core.leases import Run
+from segue.core.scope import OWNER_AT_CONSOLE
+from segue.gateway.answering import Office, Staff
+from segue.gateway.connecting import Connection
+from segue.gateway.desk import Desk, Routing
+from segue.gateway.gateway import Gateway
+from segue.gateway.lanes import Lanes
+from segue.ports.platform import Platform, Traits
+from segue.ports.store import Store
+from segue.sessions.answering import House
+from segue.sessions.leasing import IsGone
+
+
+class Grounds(NamedTuple):
+    """What a gateway stands on."""
+
+    store: Store
+    run: Run
+    is_gone: IsGone
+
+
+def traits_among(platforms: Sequence[Platform]) -> Callable[[str, str], Traits | None]:
+    """What can be relied upon on each platform."""
+    known = {(platform.name, platform.account): platform.traits for platform in platforms}
+    return lambda name, account: known.get((name, account))
+
+
+def assemble(
+    grounds: Grounds,
+    house: House,
+    staff: Staff,
+    routing: Routing,
+    platforms: Sequence[Platform],
+    drain_seconds: float = 30.0,
+) -> Gateway:
+    """Every part with the ones it works with. What arrives has a door of its own, so that nothing keeps it waiting."""
+    door, front = Door(grounds.store, OWNER_AT_CONSOLE), Door(grounds.store, OWNER_AT_CONSOLE)
+    presence = Presence(door, grounds.run, grounds.is_gone)
+    desk = Desk(front, routing, lambda accepted: gateway.accepted(accepted))
+    office = Office(door, presence, house, staff, lambda: gateway.sent())
+    lanes = Lanes(door, presence, office)
+    connections = [Connection(door, presence, platform, desk) for platform in platforms]
+    gateway = Gateway(door, presence, desk, office, lanes, connections, drain_seconds)
+    return gateway

@@ -1,0 +1,59 @@
+"""What people say in a lane while its agent works. It waits in the inbox until the agent has heard it."""
+
+from collections import deque
+
+from segue.agent.door import Door
+from segue.agent.ears import Hears
+from segue.core.inbox import Entry, InboxState
+from segue.core.messages import draft
+from segue.gateway.holding import LaneHolder
+from segue.ports.store import Transaction
+from segue.sessions.leasing import hold
+from segue.sessions.recording import append_message
+
+
+class LaneEars(Hears):
+    """Open for as long as a turn runs. What comes too late for it waits for the next one."""
+
+    def __init__(self, door: Door, holder: LaneHolder, turn_id: str) -> None:
+        self._door = door
+        self._holder = holder
+        self._turn_id = turn_id
+        self._waiting: deque[Entry] = deque()
+        self._passed_on: deque[Entry] = deque()
+        self._is_open = True
+
+    def hear(self, entry: Entry) -> bool:
+        """Let the agent hear a message between two steps; False when the turn is over."""
+        if self._is_open:
+            self._waiting.append(entry)
+        return self._is_open
+
+    def take(self) -> list[str]:
+        entries = list(self._waiting)
+        self._passed_on += entries
+        self._waiting.clear()
+        return [entry.text for entry in entries]
+
+    async def acknowledge(self, text: str) -> None:
+        entry = next((one for one in self._passed_on if one.text == text), None)
+        if entry is not None:
+            self._passed_on.remove(entry)
+        await self._door.write(self._record, entry, text)
+
+    async def close(self) -> None:
+        self._is_open = False
+
+    def _record(self, tx: Transaction, entry: Entry | None, text: str) -> None:
+        """What was heard becomes a message of the turn that heard it."""
+        hold(tx, self._holder.lease)
+        turn = tx.turns.find(self._turn_id)
+        assert turn is not None
+        if entry is None:
+            append_message(tx, turn.session_id, draft("user", text, turn.begun_at))
+            return
+        said = draft(
+            "user", entry.content, entry.admitted_at, author=entry.author, platform_message_id=entry.message_id
+        )
+        append_message(tx, turn.session_id, said)
+        tx.inbox.change([entry], state=str(InboxState.RUNNING), turn_id=turn.id)

@@ -1,0 +1,46 @@
+"""A lane that this process works in: the right to it, and to the session that it is in."""
+
+from segue.agent.holding import Holds, Presence
+from segue.core.leases import Lease, lane_lease, session_lease
+from segue.ports.store import Transaction
+from segue.sessions import leasing
+
+
+class LaneHolder(Holds):
+    """What is written is checked against the right to the lane; the session is held so that nobody else opens it."""
+
+    def __init__(self, presence: Presence, lease: Lease) -> None:
+        self._presence = presence
+        self._claimed: Lease | None = None
+        self._session: Lease | None = None
+        self.lease = lease
+        presence.holds(lease)
+
+    def claim(self, tx: Transaction, session_id: str, principal: str) -> Lease:
+        """Take the session that the lane goes on in; whoever has it otherwise is named."""
+        leasing.hold(tx, self.lease)
+        name, run = session_lease(session_id), self._presence.run
+        if self._session is None or self._session.name != name or not leasing.keep(tx, self._session):
+            self._claimed = leasing.take_lease(tx, name, run.id, principal, self._presence.is_gone)
+        return self.lease
+
+    async def now_holds(self, lease: Lease) -> None:  # noqa: ARG002 - the lane's, which is the same for every session
+        claimed, self._claimed = self._claimed, None
+        if claimed is None:
+            return
+        if self._session is not None and self._session.name != claimed.name:
+            await self._presence.release(self._session)
+        self._session = claimed
+        self._presence.holds(claimed)
+
+    async def let_go(self) -> None:
+        if self._session is not None:
+            await self._presence.release(self._session)
+            self._session = None
+        await self._presence.release(self.lease)
+
+
+def take_lane(tx: Transaction, key: str, run_id: str, is_gone: leasing.IsGone) -> Lease:
+    """Take a lane that nobody works in."""
+    lane = tx.lanes.find(key)
+    return leasing.take_lease(tx, lane_lease(key), run_id, lane.principal if lane else "owner", is_gone)

@@ -1,0 +1,102 @@
+"""One worker for each lane in which something waits: it takes the lane, does one thing after another, lets it go."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from segue.agent.door import Door
+from segue.agent.holding import Presence
+from segue.core.errors import InUse, LeaseLost, StoreError
+from segue.gateway.holding import LaneHolder, take_lane
+
+LOOK_SECONDS = 1.0
+"""How soon what others have put down is noticed."""
+MOST_AT_WORK = 512
+
+_log = logging.getLogger(__name__)
+
+
+class Steps(Protocol):
+    """What is done in a lane."""
+
+    async def next(self, holder: LaneHolder, key: str) -> bool:
+        """Do the next thing; False when there is nothing to do now."""
+
+
+class Lanes:
+    """The workers."""
+
+    def __init__(self, door: Door, presence: Presence, steps: Steps) -> None:
+        self._door = door
+        self._presence = presence
+        self._steps = steps
+        self._workers: dict[str, asyncio.Task[None]] = {}
+        self._again: set[str] = set()
+        self._free = asyncio.Semaphore(MOST_AT_WORK)
+        self._is_closing = False
+
+    def wake(self, key: str) -> None:
+        """Something waits in a lane."""
+        if self._is_closing:
+            return
+        if key in self._workers:
+            self._again.add(key)
+            return
+        worker = asyncio.create_task(self._work(key), name=f"lane {key}")
+        self._workers[key] = worker
+        worker.add_done_callback(lambda done: self._ended(key, done))
+
+    async def look(self) -> None:
+        """Notice, again and again, what waits in lanes that nobody works in: what others put down, or a crash left."""
+        while True:
+            await self._unless_broken(self._wake_open)
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def finish(self, seconds: float) -> bool:
+        """Begin nothing more, and wait for what is at work; whether all of it came to its end."""
+        self._is_closing = True
+        if self._workers:
+            await asyncio.wait(self._workers.values(), timeout=seconds)
+        return not self._workers
+
+    async def ended(self) -> None:
+        """Wait until nobody is at work any more."""
+        while self._workers:
+            await asyncio.wait(self._workers.values())
+            await asyncio.sleep(0)
+
+    async def _wake_open(self) -> None:
+        for key in await self._door.read(lambda tx: tx.inbox.open_lanes()):
+            if key not in self._workers:
+                self.wake(key)
+
+    async def _work(self, key: str) -> None:
+        async with self._free:
+            try:
+                lease = await self._door.write(take_lane, key, self._presence.run.id, self._presence.is_gone)
+            except InUse:
+                return  # another gateway works there
+            holder = LaneHolder(self._presence, lease)
+            try:
+                while not self._is_closing:
+                    self._again.discard(key)
+                    if not await self._steps.next(holder, key) and key not in self._again:
+                        break
+            except LeaseLost:
+                _log.warning("Another gateway has taken over a lane; it goes on there.")
+            finally:
+                await self._unless_broken(holder.let_go)
+
+    def _ended(self, key: str, worker: "asyncio.Task[None]") -> None:
+        del self._workers[key]
+        if not worker.cancelled() and (error := worker.exception()):
+            _log.error("Work in a lane came to an end by an error; it is tried again.", exc_info=error)
+        elif key in self._again:
+            self.wake(key)
+
+    async def _unless_broken(self, act: Callable[[], Awaitable[object]]) -> None:
+        try:
+            await act()
+        except StoreError as error:
+            _log.warning("The store does not answer; it is tried again: %s", error)

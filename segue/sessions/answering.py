@@ -1,0 +1,200 @@
+"""What waits in a lane is answered: in which session, by which turn, and what is sent when that is over."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from segue.core.ids import SessionId
+from segue.core.inbox import Entry, InboxState
+from segue.core.keys import parse_key
+from segue.core.leases import Lease
+from segue.core.lifecycle import Lane, Reset, Start
+from segue.core.messages import Draft, draft
+from segue.core.moments import instant
+from segue.core.outbox import What
+from segue.core.policy import ResetReason
+from segue.core.preferences import Preferences, Succession, carried_over, decode, encode
+from segue.core.queueing import left_out
+from segue.core.sessions import Session
+from segue.core.silence import is_silent
+from segue.core.situation import Earlier
+from segue.core.text import one_line, shorten
+from segue.core.turns import Turn, TurnState
+from segue.ports.store import Transaction
+from segue.sessions import turning
+from segue.sessions.accepting import SUMMARISED
+from segue.sessions.delegating import end_left_subagents
+from segue.sessions.delivering import Posting, envelope_of, post
+from segue.sessions.opening import Arrival, Opened, Rules, open_session, policy_of
+from segue.sessions.steering import complete_turn, suspend_lane
+from segue.sessions.turning import Outcome, Situation
+
+_NAME = 60
+_WHY = {
+    ResetReason.IDLE: "nobody wrote for a while",
+    ResetReason.DAILY: "a new day begins",
+    ResetReason.SUSPENDED: "the last one was stopped",
+    ResetReason.ASKED: "you asked for it",
+}
+_SUCCESSION = {
+    ResetReason.IDLE: Succession.IDLE,
+    ResetReason.DAILY: Succession.DAILY,
+    ResetReason.SUSPENDED: Succession.SUSPENDED,
+    ResetReason.ASKED: Succession.NEW,
+}
+
+Claim = Callable[[Transaction, str, str], Lease]
+"""Makes a session ours, in the transaction that goes on with it."""
+
+
+class House(NamedTuple):
+    """The rules by which lanes are answered."""
+
+    rules: Rules
+    posting: Posting
+    prompt: Callable[[Opened, Earlier | None], str]
+    """What an agent is told when a session begins."""
+
+
+class Batch(NamedTuple):
+    """Messages that one turn answers."""
+
+    entries: Sequence[Entry]
+    turn_id: str
+    run_id: str
+    fresh_id: str
+    now: float
+    is_fresh: bool = False
+    """Whether it has a new session, whatever the policy says."""
+
+
+class Begun(NamedTuple):
+    """A turn that is open."""
+
+    opened: Opened
+    lease: Lease
+    situation: Situation
+    preferences: Preferences
+
+
+def begin_answer(tx: Transaction, batch: Batch, house: House, claim: Claim) -> Begun:
+    """Find or make the session, store what was said, and note that somebody is about to answer: one transaction."""
+    first = batch.entries[0]
+    arrival = Arrival(
+        source=first.source,
+        admitted_at=instant(first.admitted_at),
+        fresh_id=batch.fresh_id,
+        agent=parse_key(first.lane_key, house.rules.keys.main_key).agent,
+        busy=has_background_work(tx, first.lane_key),
+        force_new=batch.is_fresh,
+        is_person=bool(first.is_person),
+    )
+    opened = open_session(tx, arrival, house.rules)
+    if isinstance(opened.decision, Start | Reset):
+        opened = _furnished(tx, opened, house)
+        _tell_reset(tx, opened, first, house)
+    lease = claim(tx, opened.session.id, opened.session.principal)
+    end_left_subagents(tx, opened.session.id, batch.now)
+    turn = Turn(batch.turn_id, opened.session.id, batch.run_id, TurnState.RUNNING, 1, 0, batch.now)
+    situation = turning.open_turn(tx, lease, turn, _messages(tx, batch))
+    tx.inbox.change(batch.entries, state=str(InboxState.RUNNING), turn_id=turn.id)
+    return Begun(opened, lease, situation, decode(opened.session.model_config))
+
+
+def take_up_answer(tx: Transaction, lane: Lane, turn: Turn, run_id: str, claim: Claim) -> Begun:
+    """Carry on a turn that was cut off."""
+    session = tx.sessions.find(turn.session_id)
+    assert session is not None
+    lease = claim(tx, session.id, session.principal)
+    end_left_subagents(tx, session.id, turn.begun_at)
+    situation = turning.take_up_turn(tx, lease, turn, run_id)
+    return Begun(Opened(lane, session, Start()), lease, situation, decode(session.model_config))
+
+
+def end_answer(tx: Transaction, outcome: Outcome, posting: Posting) -> None:
+    """Every message of the turn comes to its end with it, and what was said to them is on its way."""
+    entries = [entry for entry in tx.inbox.of_turn(outcome.turn.id) if entry.is_open]
+    if not entries:
+        return
+    state, reason = _ENDS[outcome.state], outcome.reason
+    tx.inbox.change(entries, state=str(state), reason=reason, ended_at=outcome.at)
+    session = tx.sessions.find(outcome.turn.session_id)
+    override = decode(session.model_config).send if session else None
+    envelope = envelope_of(entries[-1], f"{outcome.turn.id}:reply", outcome.turn.id)
+    if outcome.state is TurnState.DONE:
+        complete_turn(tx, entries[0].lane_key)
+    if outcome.state is not TurnState.STOPPED and not is_silent(outcome.text):
+        post(tx, posting, envelope, outcome.text, What.REPLY, outcome.at, override)
+    if outcome.state is TurnState.FAILED and reason:
+        told = envelope._replace(name=f"{outcome.turn.id}:notice")
+        post(tx, posting, told, reason, What.NOTICE, outcome.at, override)
+
+
+def bury_answer(tx: Transaction, lane: Lane, outcome: Outcome, posting: Posting) -> None:
+    """A turn that killed its program again and again: its messages are dead, and the lane begins anew."""
+    end_answer(tx, outcome, posting)
+    suspend_lane(tx, lane.key, instant(outcome.at), outcome.reason or "stuck")
+
+
+def has_background_work(tx: Transaction, lane_key: str) -> bool:
+    """Whether something that the lane's session has started still runs."""
+    lane = tx.lanes.find(lane_key)
+    running = {process.session_id for process in tx.processes.running()}
+    return lane is not None and lane.session_id in running
+
+
+_ENDS = {
+    TurnState.DONE: InboxState.DONE,
+    TurnState.STOPPED: InboxState.CANCELLED,
+    TurnState.FAILED: InboxState.DEAD,
+}
+
+
+def _messages(tx: Transaction, batch: Batch) -> list[Draft]:
+    """What was said, as rows; what was left out because too many waited is told first."""
+    first = batch.entries[0]
+    unanswered = tx.inbox.left_out(first.lane_key, SUMMARISED)
+    tx.inbox.change(unanswered, turn_id=batch.turn_id)
+    told = [left_out([entry.text for entry in unanswered])] if unanswered else []
+    return [
+        *(draft("user", text, batch.now) for text in told),
+        *(
+            draft(
+                "user",
+                entry.content,
+                entry.admitted_at,
+                author=entry.author,
+                platform_message_id=entry.message_id,
+            )
+            for entry in batch.entries
+        ),
+    ]
+
+
+def _furnished(tx: Transaction, opened: Opened, house: House) -> Opened:
+    """A session that begins is told where it is, and takes over what the last one chose."""
+    session, earlier, chosen = opened.session, None, Preferences()
+    if isinstance(opened.decision, Reset):
+        old = tx.sessions.find(session.reset_from or "")
+        chosen = carried_over(decode(old.model_config if old else None), _SUCCESSION[opened.decision.reason])
+        if old is not None and old.message_count:
+            earlier = Earlier(SessionId(old.id), instant(session.started_at), opened.decision.reason)
+    prompt = house.prompt(opened, earlier)
+    tx.sessions.change(session.id, system_prompt=prompt, model_config=encode(chosen))
+    furnished = session._replace(system_prompt=prompt, model_config=encode(chosen))
+    return opened._replace(session=furnished)
+
+
+def _tell_reset(tx: Transaction, opened: Opened, first: Entry, house: House) -> None:
+    """A line for the person when a conversation began anew by itself, with the way back."""
+    decision, old = opened.decision, tx.sessions.find(opened.session.reset_from or "")
+    if not isinstance(decision, Reset) or decision.reason is ResetReason.ASKED or old is None or not old.message_count:
+        return
+    policy = policy_of(parse_key(first.lane_key, house.rules.keys.main_key), first.source, house.rules.policies)
+    if policy.notify:
+        text = notice_of_reset(decision.reason, old)
+        post(tx, house.posting, envelope_of(first, f"{opened.session.id}:reset"), text, What.NOTICE, first.admitted_at)
+
+
+def notice_of_reset(reason: ResetReason, old: Session) -> str:
+    name = shorten(one_line(old.title or old.first_line), _NAME)
+    return f"A new conversation begins, because {_WHY[reason]}. /resume {one_line(old.id)} goes back to “{name}”."

@@ -1,0 +1,71 @@
+"""What is to be done next in a lane: a turn that was cut off, a command, or the messages that one turn answers."""
+
+from dataclasses import dataclass
+
+from segue.core.inbox import Entry, Want
+from segue.core.lifecycle import Lane
+from segue.core.preferences import decode
+from segue.core.queueing import QueueMode, QueueRules, together
+from segue.core.turns import Turn
+from segue.ports.store import Transaction
+from segue.sessions.turning import find_broken_turn
+
+
+@dataclass(frozen=True, slots=True)
+class CutOff:
+    """A turn that nobody brought to its end, and when something last happened in it."""
+
+    lane: Lane
+    turn: Turn
+    last_at: float
+    has_more: bool
+    """Whether something waits behind it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """Messages whose turn ended without them."""
+
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Carry:
+    """A command to carry out."""
+
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerThese:
+    entries: tuple[Entry, ...]
+    is_more_welcome: bool
+    """Whether what comes in the next moment is answered together with them."""
+
+
+Due = CutOff | Forgotten | Carry | AnswerThese | None
+
+
+def next_due(tx: Transaction, lane_key: str, rules: QueueRules) -> Due:
+    """What is to be done; whoever asks holds the lane, so nothing is being done there."""
+    lane = tx.lanes.find(lane_key)
+    waiting = tx.inbox.waiting(lane_key)
+    running = tx.inbox.running(lane_key)
+    session = tx.sessions.find(lane.session_id) if lane and lane.session_id else None
+    if lane is not None and session is not None and (broken := find_broken_turn(tx, session.id)):
+        return CutOff(lane, broken.turn, broken.last_at, bool(waiting))
+    if running:
+        return Forgotten(tuple(running))
+    if not waiting:
+        return None
+    if waiting[0].want == Want.COMMAND:
+        return Carry(waiting[0])
+    mode = mode_in(rules, session.model_config if session else None)
+    entries = together(waiting, mode)
+    return AnswerThese(tuple(entries), mode is QueueMode.COLLECT and len(entries) == len(waiting))
+
+
+def mode_in(rules: QueueRules, model_config: str | None) -> QueueMode:
+    """How messages wait in a session: as it was chosen there, otherwise as the settings say."""
+    chosen = decode(model_config).queue
+    return QueueMode(chosen) if chosen in list(QueueMode) else rules.mode

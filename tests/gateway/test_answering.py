@@ -1,0 +1,55 @@
+"""From a platform's message to its reply."""
+
+import asyncio
+
+from lane_house import Building, dm, echo
+
+from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.storage.store import SqlStore
+from segue.testing import ScriptedModel, Stage
+
+
+def test_a_message_is_answered_where_it_came_from(store: SqlStore) -> None:
+    stage = Stage()
+    building = Building(store, stage)
+
+    async def work() -> None:
+        stage.say(dm("alice"), "hello")
+        stage.say(dm("bob"), "good morning")
+        await building.quiet()
+
+    building.run(work)
+    assert stage.posted_to("alice") == ["You said: hello"]
+    assert stage.posted_to("bob") == ["You said: good morning"]
+    assert [entry.state for entry in store.read(OWNER, lambda tx: tx.inbox.listed(("done",)))] == ["done"] * 2
+    lane = store.read(OWNER, lambda tx: tx.lanes.find("agent:main:scripted:dm:alice"))
+    assert lane is not None
+    assert lane.session_id is not None
+
+
+def test_what_is_brought_again_is_answered_once(store: SqlStore) -> None:
+    stage = Stage(redelivery=0.9)
+    building = Building(store, stage)
+
+    async def work() -> None:
+        for number in range(5):
+            stage.say(dm(), f"message {number}")
+            await building.quiet()
+
+    building.run(work)
+    assert stage.posted_to("alice") == [f"You said: message {number}" for number in range(5)]
+
+
+def test_what_comes_while_an_answer_is_written_is_answered_together(store: SqlStore) -> None:
+    stage = Stage()
+    building = Building(store, stage, model=ScriptedModel(echo, pause=0.1))
+
+    async def work() -> None:
+        stage.say(dm(), "one")
+        await asyncio.sleep(0.15)
+        stage.say(dm(), "two")
+        stage.say(dm(), "three")
+        await building.quiet()
+
+    building.run(work)
+    assert stage.posted_to("alice") == ["You said: one", "You said: two | three"]

@@ -1,0 +1,146 @@
+"""A gateway with a scripted platform and model, for tests that look at rows."""
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+from segue.agent.compression import Compression
+from segue.agent.holding import Holds
+from segue.agent.loop import Loop
+from segue.agent.turn import Agrees
+from segue.core.events import Event, Reply, ToolCall
+from segue.core.inbound import Inbound
+from segue.core.inbox import Entry, Want
+from segue.core.keys import KeyRules
+from segue.core.leases import Run
+from segue.core.policy import ResetPolicies
+from segue.core.preferences import Preferences
+from segue.core.queueing import QueueRules
+from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.core.sources import SessionSource
+from segue.gateway.answering import Staff
+from segue.gateway.assembling import Grounds, assemble, traits_among
+from segue.gateway.desk import Routing
+from segue.gateway.gateway import Gateway
+from segue.gateway.holding import LaneHolder
+from segue.ports.agent import Agent
+from segue.ports.model import Request
+from segue.ports.platform import Platform
+from segue.ports.store import Store, Transaction
+from segue.ports.tool import Tool
+from segue.sessions.answering import House
+from segue.sessions.delivering import Posting
+from segue.sessions.opening import Opened, Rules
+from segue.testing import ScriptedModel, ScriptedPlatform, Stage
+
+QUICK = QueueRules(debounce=timedelta(0))
+USUAL, PLAIN_KEYS = ResetPolicies(), KeyRules()
+
+
+def dm(person: str = "alice", **more: Any) -> SessionSource:
+    return SessionSource(platform="scripted", chat_id=person, user_id=person, user_name=person.title(), **more)
+
+
+def echo(request: Request) -> Reply:
+    """Says which messages it answers: all that people said since it answered last."""
+    said: list[str] = []
+    for message in reversed(request.conversation):
+        if message["role"] == "assistant":
+            break
+        if message["role"] == "user":
+            said.append(str(message["content"]))
+    return Reply(f"You said: {' | '.join(reversed(said))}")
+
+
+class Building:
+    """What a gateway is made of in a test, and the gateway."""
+
+    def __init__(
+        self,
+        store: Store,
+        stage: Stage,
+        *,
+        model: ScriptedModel | None = None,
+        tools: Sequence[Tool] = (),
+        name: str = "gateway",
+        queue: QueueRules = QUICK,
+        policies: ResetPolicies = USUAL,
+        keys: KeyRules = PLAIN_KEYS,
+        is_gone: Callable[[Run], bool] = lambda _: True,
+        run: Run | None = None,
+        only: Sequence[Platform] = (),
+        **staff: Any,
+    ) -> None:
+        self.store, self.stage = store, stage
+        self.model = model or ScriptedModel(echo)
+        self.events: list[Event] = []
+        ids = (f"{name}-{number}" for number in itertools.count(1))
+        self.platforms: Sequence[Platform] = only or [ScriptedPlatform(stage)]
+
+        async def agent_for(_opened: Opened, _chosen: Preferences) -> Agent:
+            return Loop([self.model], list(tools))
+
+        async def agrees(_call: ToolCall, _risk: str) -> bool:
+            return True
+
+        def agreeing(_entry: Entry) -> Agrees:
+            return agrees
+
+        def shown(_entry: Entry, _turn_id: str) -> Callable[[Event], None]:
+            return self.events.append
+
+        async def carry_out(_holder: LaneHolder, _entry: Entry) -> None:
+            raise NotImplementedError
+
+        def uncompressed(_holder: Holds, _opened: Opened) -> Compression | None:
+            return None
+
+        hired = Staff(
+            agent_for=agent_for,
+            agrees=agreeing,
+            compression=uncompressed,
+            new_session_id=lambda: next(ids),
+            queue=lambda _: queue,
+            shown=shown,
+            carry_out=carry_out,
+        )
+        for attribute, value in staff.items():
+            object.__setattr__(hired, attribute, value)
+        house = House(
+            Rules(keys, policies, timedelta(hours=1)),
+            Posting(traits_among(self.platforms)),
+            lambda opened, _earlier: f"You are on {opened.lane.key}.",
+        )
+        routing = Routing(keys, lambda _: queue, lambda _: "main", _plain)
+        run = run or Run(name, "segue gateway", "here", "boot", 7, "1", 1.0, 1.0)
+        self.gateway: Gateway = assemble(Grounds(store, run, is_gone), house, hired, routing, self.platforms, 5.0)
+
+    async def quiet(self, seconds: float = 20.0) -> None:
+        """Wait until everything that was said has come to its end and everything was sent."""
+        async with asyncio.timeout(seconds):
+            while self.stage.waiting() or self.store.read(OWNER, _is_busy):
+                await asyncio.sleep(0.02)
+
+    def run(self, work: Callable[[], Awaitable[None]], seconds: float = 60.0) -> None:
+        async def all_of_it() -> None:
+            stop = asyncio.Event()
+            living = asyncio.create_task(self.gateway.run(stop))
+            try:
+                await work()
+            finally:
+                stop.set()
+                await living
+                self.gateway.close()
+
+        asyncio.run(asyncio.wait_for(all_of_it(), seconds))
+
+
+def _is_busy(tx: Transaction) -> bool:
+    unsent = any(tx.outbox.listed(("pending", "sending", "unknown"), 1))
+    return bool(tx.inbox.open_lanes()) or unsent
+
+
+def _plain(_inbound: Inbound) -> Want:
+    return Want.PLAIN

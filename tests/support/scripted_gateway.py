@@ -1,0 +1,124 @@
+"""The gateway that is killed: the product's own, with an agent that takes its time and a tool that leaves a trace."""
+
+import asyncio
+import os
+import signal
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from lane_house import Building
+from places import Probe
+
+from segue.core.events import Reply, ToolCall
+from segue.core.queueing import QueueRules
+from segue.gateway import desk as desks
+from segue.ports.failpoints import Point, arm
+from segue.ports.model import Request
+from segue.ports.platform import Arriving, Traits
+from segue.sessions import accepting
+from segue.storage.engines import engine_at
+from segue.storage.store import SqlStore
+from segue.testing import ScriptedModel, Stage
+from segue.testing.remote import RemotePlatform
+from segue.upkeep.living import is_gone, this_run
+
+PIECE = 80
+"""Characters of one message on the stage, so that an answer takes several."""
+PADDING = "word " * 30
+
+
+def answer(request: Request) -> Reply:
+    """Names what it answers, at length; what asks for a tool gets one first."""
+    said: list[str] = []
+    has_result = False
+    for message in reversed(request.conversation):
+        if message["role"] == "tool":
+            has_result = True
+        elif message["role"] == "assistant" and not message.get("tool_calls"):
+            break
+        elif message["role"] == "user":
+            said.append(str(message["content"]))
+    if not has_result and any("tool" in text for text in said):
+        name = "-".join(text.split()[0] for text in reversed(said))
+        return Reply("", (ToolCall(f"call-{name}", "probe", f'{{"name": "{name}"}}'),), finish_reason="tool_calls")
+    return Reply(f"{' '.join(text.split()[0] for text in reversed(said))}.\n\n{PADDING}")
+
+
+async def live(request: dict[str, Any]) -> None:
+    """One life, until a signal ends it."""
+    log = Path(request["tool_log"])
+
+    async def probe(arguments: dict[str, Any]) -> str:
+        with log.open("a") as file:
+            file.write(f"{arguments['name']}\n")
+        await asyncio.sleep(request["pause"])
+        return "looked"
+
+    if request.get("control"):
+        _CONTROLS[request["control"]]()
+    if request.get("failpoint"):
+        _arm(request["failpoint"], request["nth"])
+    store = SqlStore(engine_at(request["database"]))
+    traits = Traits(Arriving.ACK_GATED, longest=PIECE, has_key=request["has_key"])
+    building = Building(
+        store,
+        Stage(),
+        model=ScriptedModel(answer, pause=request["pause"] / 10),
+        tools=[Probe(probe)],
+        name=f"run{os.getpid()}",
+        queue=QueueRules(debounce=timedelta(0)),
+        is_gone=is_gone,
+        run=this_run("segue gateway"),
+        only=[RemotePlatform(Path(request["socket"]), traits)],
+        most_attempts=request.get("most_attempts", 1_000_000),
+    )
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    await building.gateway.run(stop)
+    building.gateway.close()
+    store.close()
+
+
+def _arm(name: str, nth: int) -> None:
+    """Die when a point is passed for the nth time."""
+    passed = 0
+
+    def act(point: Point) -> None:
+        nonlocal passed
+        if point == name:
+            passed += 1
+            if passed == nth:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    arm(act)
+
+
+def _acknowledge_first() -> None:
+    """Without the guard: a message is confirmed before it is put down."""
+    careful = desks.Desk.receive
+    later: set[asyncio.Task[Any]] = set()
+
+    async def receive(self: Any, inbound: Any) -> Any:
+        async def eventually() -> None:
+            await asyncio.sleep(0.02)
+            await careful(self, inbound)
+
+        later.add(asyncio.create_task(eventually()))
+        return desks.Receipt.ACCEPTED
+
+    desks.Desk.receive = receive  # type: ignore[method-assign]
+
+
+def _forget_names() -> None:
+    """Without the guard: a message that is brought again is another message."""
+    careful = accepting.accept
+    numbers = iter(range(10**9))
+
+    def accept(tx: Any, entry: Any, *rest: Any) -> Any:
+        return careful(tx, entry._replace(edit=f"{os.getpid()}-{next(numbers)}"), *rest)
+
+    accepting.accept = accept
+
+
+_CONTROLS = {"acknowledge first": _acknowledge_first, "forget names": _forget_names}
