@@ -3,10 +3,10 @@
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from segue.core.sources import SessionSource
-from segue.ports.platform import Intake, Post, SendLater, Sent, SendUnknown, Traits
+from segue.ports.platform import Intake, Post, SendLater, SendUnknown, Sent, Traits
 from segue.testing.platform import NAME, TRAITS, inbound_from
 from segue.testing.stage import Busy, Stage
 
@@ -14,21 +14,46 @@ _POLL_SECONDS = 1.0
 _LINE = 16 * 1024 * 1024
 
 
-async def serve(stage: Stage, path: Path) -> asyncio.Server:
-    """Let a stage be reached at a socket."""
+class Backstage:
+    """Lets a stage be reached at a socket."""
 
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, stage: Stage, path: Path, latency: float = 0.0) -> None:
+        self._stage = stage
+        self._path = path
+        self._latency = latency
+        """Seconds that every question, and every answer, is on its way."""
+        self._server: asyncio.Server | None = None
+        self._talks: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_unix_server(self._welcome, self._path, limit=_LINE)
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        assert self._server is not None
+        self._server.close()
+        for talk in self._talks:
+            talk.cancel()
+        if self._talks:
+            await asyncio.wait(self._talks)
+
+    def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        talk = asyncio.create_task(self._talk(reader, writer))
+        self._talks.add(talk)
+        talk.add_done_callback(self._talks.discard)
+
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while line := await reader.readline():
-                answer = await _answer(stage, json.loads(line))
+                await asyncio.sleep(self._latency)
+                answer = await _answer(self._stage, json.loads(line))
+                await asyncio.sleep(self._latency)
                 writer.write(json.dumps(answer).encode() + b"\n")
                 await writer.drain()
         except (ConnectionError, ValueError):
             pass  # whoever asked is gone in the middle of a line
         finally:
             writer.close()
-
-    return await asyncio.start_unix_server(talk, path, limit=_LINE)
 
 
 async def _answer(stage: Stage, asked: dict[str, Any]) -> dict[str, Any]:

@@ -49,6 +49,8 @@ class Stage:
         self.has_key = has_key
         self.redelivery = redelivery
         """Which share of what was confirmed is brought once more, under another number."""
+        self.looks = 0
+        """How often somebody has asked what there is."""
         self.said: list[Update] = []
         self.handed_out: set[str] = set()
         self.confirmed: set[str] = set()
@@ -66,6 +68,7 @@ class Stage:
 
     def waiting(self) -> list[tuple[int, Update]]:
         """What has not been confirmed, in order."""
+        self.looks += 1
         for update in self._waiting.values():
             self.handed_out.add(update["message_id"])
         return sorted(self._waiting.items())

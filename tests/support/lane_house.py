@@ -120,7 +120,7 @@ class Building:
     async def quiet(self, seconds: float = 20.0) -> None:
         """Wait until everything that was said has come to its end and everything was sent."""
         async with asyncio.timeout(seconds):
-            while self.stage.waiting() or self.store.read(OWNER, _is_busy):
+            while bool(self.stage.waiting()) or self.store.read(OWNER, _is_busy):
                 await asyncio.sleep(0.02)
 
     def run(self, work: Callable[[], Awaitable[None]], seconds: float = 60.0) -> None:

@@ -11,6 +11,7 @@ from lane_house import Building
 from places import Probe
 
 from segue.core.events import Reply, ToolCall
+from segue.core.inbound import Receipt
 from segue.core.queueing import QueueRules
 from segue.gateway import desk as desks
 from segue.ports.failpoints import Point, arm
@@ -67,7 +68,7 @@ async def live(request: dict[str, Any]) -> None:
         model=ScriptedModel(answer, pause=request["pause"] / 10),
         tools=[Probe(probe)],
         name=f"run{os.getpid()}",
-        queue=QueueRules(debounce=timedelta(0)),
+        queue=QueueRules(debounce=timedelta(0), cap=10_000),
         is_gone=is_gone,
         run=this_run("segue gateway"),
         only=[RemotePlatform(Path(request["socket"]), traits)],
@@ -105,7 +106,7 @@ def _acknowledge_first() -> None:
             await careful(self, inbound)
 
         later.add(asyncio.create_task(eventually()))
-        return desks.Receipt.ACCEPTED
+        return Receipt.ACCEPTED
 
     desks.Desk.receive = receive  # type: ignore[method-assign]
 
@@ -118,7 +119,7 @@ def _forget_names() -> None:
     def accept(tx: Any, entry: Any, *rest: Any) -> Any:
         return careful(tx, entry._replace(edit=f"{os.getpid()}-{next(numbers)}"), *rest)
 
-    accepting.accept = accept
+    accepting.accept = accept  # type: ignore[assignment]
 
 
 _CONTROLS = {"acknowledge first": _acknowledge_first, "forget names": _forget_names}

@@ -1,0 +1,217 @@
+"""People talk to a gateway that is killed again and again; afterwards everybody is asked what they got."""
+
+import asyncio
+import random
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gateway_nursery import Nursery
+from lane_house import dm
+from scripted_gateway import PADDING
+
+from segue.core.outbox import UNSENT
+from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.core.turns import StepKind, StepState, TurnState
+from segue.ports.store import Transaction
+from segue.storage.engines import engine_at
+from segue.storage.store import SqlStore
+from segue.testing import Stage
+from segue.testing.remote import Backstage
+
+LANES = 12
+PLACES = (
+    *("before the accept commit", "committed, not acknowledged", "in the model", "in a tool"),
+    *("recorded, not sent", "between chunks"),
+)
+
+
+@dataclass
+class Report:
+    """What came of it."""
+
+    kills: int = 0
+    places: Counter[str] = field(default_factory=Counter)
+    said: int = 0
+    lost: list[str] = field(default_factory=list)
+    twice: list[str] = field(default_factory=list)
+    out_of_order: list[str] = field(default_factory=list)
+    missing_pieces: list[str] = field(default_factory=list)
+    pieces_twice: list[str] = field(default_factory=list)
+    unmarked: list[str] = field(default_factory=list)
+    tools_twice: list[str] = field(default_factory=list)
+    unended: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def violations(self) -> dict[str, list[str]]:
+        names = ("lost", "twice", "out_of_order", "missing_pieces", "unmarked", "tools_twice", "unended")
+        return {name: found for name in names if (found := getattr(self, name))}
+
+    def __str__(self) -> str:
+        where = ", ".join(f"{place}: {self.places[place]}" for place in PLACES)
+        return (
+            f"{self.kills} kills in {self.seconds:.0f} s, {self.said} messages. They fell: {where}. {self.violations}"
+        )
+
+
+class KillLoop:
+    """A stage, a database, and gateways that live shortly."""
+
+    def __init__(
+        self, database: str | Path, nursery: Nursery, *, seed: int = 1, has_key: bool = True, **more: Any
+    ) -> None:
+        self._random = random.Random(seed)
+        self._folder = Path(tempfile.mkdtemp(prefix="stage-"))
+        self._nursery = nursery
+        self._store = SqlStore(engine_at(database))
+        self._stage = Stage(has_key=has_key, redelivery=0.1, seed=seed)
+        self._has_key = has_key
+        self._said: dict[str, list[str]] = {f"lane{number}": [] for number in range(LANES)}
+        self._request = {
+            "database": str(database),
+            "socket": str(self._folder / "socket"),
+            "tool_log": str(self._folder / "tools"),
+            "pause": 0.03,
+            "has_key": has_key,
+            **more,
+        }
+        (self._folder / "tools").touch()
+        self.report = Report()
+
+    async def run(self, kills: int) -> Report:
+        began = time.monotonic()
+        async with self._open():
+            for _ in range(kills):
+                self._talk()
+                pid = await self._born()
+                await asyncio.sleep(self._random.uniform(0.005, 0.25))
+                await asyncio.to_thread(self._nursery.end, pid)
+                self.report.kills += 1
+                self._place()
+            await self._finish()
+        self.report.seconds = time.monotonic() - began
+        self._judge()
+        self._store.close()
+        return self.report
+
+    async def die_at(self, point: str, nth: int) -> Report:
+        """One life that ends where it is told to, and one that goes on."""
+        async with self._open():
+            self._talk(always=True)
+            pid = await asyncio.to_thread(self._nursery.start, self._request | {"failpoint": point, "nth": nth})
+            await asyncio.wait_for(asyncio.to_thread(self._nursery.start, {"wait": pid}), 30)
+            self.report.kills = 1
+            await self._finish()
+        self._judge()
+        self._store.close()
+        return self.report
+
+    async def _born(self) -> int:
+        """A gateway that has begun to read, or, now and then, one that has not come so far."""
+        before = self._stage.looks
+        pid = await asyncio.to_thread(self._nursery.start, self._request)
+        until = time.monotonic() + (2.0 if self._random.random() < 0.9 else 0.0)
+        while self._stage.looks == before and time.monotonic() < until:
+            await asyncio.sleep(0.002)
+        return pid
+
+    def _open(self) -> Backstage:
+        return Backstage(self._stage, self._folder / "socket", latency=0.01)
+
+    def _talk(self, *, always: bool = False) -> None:
+        """Some people say something; some of it needs a tool."""
+        for lane, said in self._said.items():
+            if always or self._random.random() < 0.3:
+                name = f"{lane}n{len(said) + 1}"
+                said.append(name)
+                self._stage.say(
+                    dm(lane), f"{name} {'tool' if self._random.random() < 0.4 else 'please'}", message_id=name
+                )
+
+    async def _finish(self) -> None:
+        """A life that nobody ends before everything has come to its end."""
+        pid = await asyncio.to_thread(self._nursery.start, self._request)
+        try:
+            async with asyncio.timeout(60):
+                while bool(self._stage.waiting()) or self._store.read(OWNER, _is_busy):
+                    await asyncio.sleep(0.1)
+        except TimeoutError:
+            pass  # and what has not come to its end is told
+        await asyncio.to_thread(self._nursery.end, pid)
+
+    def _place(self) -> None:
+        """Where a kill fell, as the rows and the stage tell."""
+        known = {entry.message_id for entry in self._store.read(OWNER, _everything)}
+        handed_out, confirmed = self._stage.handed_out, self._stage.confirmed
+        found = {
+            "before the accept commit": bool(handed_out - known - confirmed),
+            "committed, not acknowledged": bool((known & handed_out) - confirmed),
+            **self._store.read(OWNER, _at_work),
+        }
+        self.report.places.update(place for place, is_there in found.items() if is_there)
+
+    def _judge(self) -> None:
+        entries = self._store.read(OWNER, _everything)
+        self.report.said = len(self._stage.said)
+        answered = Counter(entry.message_id for entry in entries if entry.state == "done")
+        self.report.unended = [f"{one.message_id}: {one.state}, {one.reason}" for one in entries if one.state != "done"]
+        for lane, said in self._said.items():
+            transcript = self._store.read(OWNER, _said_in, f"agent:main:scripted:dm:{lane}")
+            counted = Counter(transcript)
+            self.report.lost += [name for name in said if not counted[name] or not answered[name]]
+            self.report.twice += [name for name in counted if counted[name] > 1 or answered[name] > 1]
+            once = list(dict.fromkeys(transcript))
+            if once != [name for name in said if name in counted]:
+                self.report.out_of_order.append(lane)
+            self._judge_pieces(lane, said)
+        tools = Counter((self._folder / "tools").read_text().split())
+        self.report.tools_twice = [name for name, times in tools.items() if times > 1]
+
+    def _judge_pieces(self, lane: str, said: list[str]) -> None:
+        """What arrived on the stage: every answer whole, in order, once; what may be there twice is marked."""
+        posted = [one for one in self._stage.posted if one.route["chat_id"] == lane]
+        unmarked = [one for one in posted if not one.text.startswith("(sent again) ")]
+        repeated = [key for key, times in Counter(one.key for one in unmarked).items() if times > 1]
+        self.report.unmarked += repeated
+        whole = {one.key: one.text.removeprefix("(sent again) ") for one in posted}
+        words = " ".join(" ".join(whole.values()).split())
+        named = [word.rstrip(".") for word in words.split() if word.startswith("lane")]
+        if named != said or words.count("word") != PADDING.count("word") * words.count("."):
+            self.report.missing_pieces.append(lane)
+
+
+def _is_busy(tx: Transaction) -> bool:
+    return bool(tx.inbox.open_lanes()) or bool(tx.outbox.listed(UNSENT, 1))
+
+
+def _everything(tx: Transaction) -> list[Any]:
+    return tx.inbox.listed(("waiting", "running", "done", "cancelled", "refused", "dead"))
+
+
+def _said_in(tx: Transaction, lane_key: str) -> list[str]:
+    lane = tx.lanes.find(lane_key)
+    rows = tx.messages.of(lane.session_id) if lane and lane.session_id else []
+    return [(row.content or "").split()[0] for row in rows if row.role == "user"]
+
+
+def _at_work(tx: Transaction) -> dict[str, bool]:
+    """What was going on in turns and letters."""
+    running = [entry.turn_id for entry in tx.inbox.listed(("running",)) if entry.turn_id]
+    turns = [turn for name in set(running) if (turn := tx.turns.find(name)) and turn.state == TurnState.RUNNING]
+    begun = {step.kind for turn in turns for step in tx.turns.steps(turn.id) if step.state == StepState.BEGUN}
+    unsent = tx.outbox.listed(UNSENT)
+    partly = any(
+        any(one.state == "delivered" for one in tx.outbox.of_turn(letter.turn_id))
+        for letter in unsent
+        if letter.turn_id
+    )
+    return {
+        "in the model": StepKind.MODEL in begun,
+        "in a tool": StepKind.TOOL in begun,
+        "recorded, not sent": bool(unsent),
+        "between chunks": partly,
+    }

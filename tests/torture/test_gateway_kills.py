@@ -1,0 +1,61 @@
+"""A gateway that is killed at any moment loses nothing, answers nothing twice, and keeps every order."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from gateway_nursery import Nursery
+from kill_loop import PLACES, KillLoop
+from postgres_server import Server
+from torture_rounds import rounds
+
+from segue.ports.failpoints import COMPRESSING, Point
+
+NOT_IN_A_LANE = {Point.BEFORE_TURN_OPENS, Point.AFTER_TURN_OPENS}
+POINTS = [point for point in Point if point not in COMPRESSING | NOT_IN_A_LANE]
+
+pytestmark = [pytest.mark.torture, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    made = Nursery()
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str | Path:
+    """Where conversations are kept."""
+    if request.param == "sqlite":
+        return tmp_path / "state.db"
+    server: Server = request.getfixturevalue("postgres_server")
+    return server.new_database()
+
+
+@pytest.mark.parametrize("has_key", [True, False], ids=["with a key", "without"])
+def test_nothing_is_lost_or_answered_twice(place: str | Path, nursery: Nursery, has_key: bool) -> None:
+    kills = rounds(100 if has_key else 30, in_torture=1000)
+    report = asyncio.run(KillLoop(place, nursery, has_key=has_key).run(kills))
+    print(report)
+    assert report.violations == {}
+    if has_key:
+        assert all(report.places[place] >= 5 for place in PLACES), f"the run is void: {report}"
+
+
+@pytest.mark.parametrize("control", ["acknowledge first", "forget names"])
+def test_without_its_guards_it_would(tmp_path: Path, nursery: Nursery, control: str) -> None:
+    """The same people, the same kills, and one promise taken out: the checks must notice."""
+    report = asyncio.run(KillLoop(tmp_path / "state.db", nursery, control=control).run(40))
+    print(report)
+    assert report.lost if control == "acknowledge first" else report.twice
+
+
+@pytest.mark.parametrize("nth", [1, 2, 5])
+@pytest.mark.parametrize("point", POINTS)
+def test_killed_at_any_commit_it_goes_on_as_if_nothing_had_been(
+    place: str | Path, nursery: Nursery, point: Point, nth: int
+) -> None:
+    report = asyncio.run(KillLoop(place, nursery, seed=nth).die_at(point, nth))
+    assert report.violations == {}
