@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,15 @@ class Nursery:
     def end(self, pid: int, sign: int = signal.SIGKILL) -> None:
         """Kill a gateway, and wait until it is no more."""
         os.kill(pid, sign)
-        self.start({"wait": pid})
+        if not self.is_gone(pid, 20.0):
+            raise TimeoutError(f"The gateway {pid} does not end.")
+
+    def is_gone(self, pid: int, seconds: float) -> bool:
+        """Whether a gateway ends within so many seconds."""
+        until = time.monotonic() + seconds
+        while not (gone := bool(self.start({"gone": pid}))) and time.monotonic() < until:
+            time.sleep(0.005)
+        return gone
 
     def close(self) -> None:
         self._process.communicate(timeout=20)
@@ -47,9 +56,9 @@ def _serve() -> None:
         __import__(module)
     for line in sys.stdin:
         request = json.loads(line)
-        if "wait" in request:
-            os.waitpid(request["wait"], 0)
-            print(0, flush=True)
+        if "gone" in request:
+            pid, _ = os.waitpid(request["gone"], os.WNOHANG)
+            print(pid, flush=True)
             continue
         child = os.fork()
         if child == 0:

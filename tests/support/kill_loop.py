@@ -103,8 +103,10 @@ class KillLoop:
         async with self._open():
             self._talk(always=True)
             pid = await asyncio.to_thread(self._nursery.start, self._request | {"failpoint": point, "nth": nth})
-            await asyncio.wait_for(asyncio.to_thread(self._nursery.start, {"wait": pid}), 30)
-            self.report.kills = 1
+            if await asyncio.to_thread(self._nursery.is_gone, pid, 10.0):
+                self.report.kills = 1
+            else:
+                await asyncio.to_thread(self._nursery.end, pid)
             await self._finish()
         self._judge()
         self._store.close()
@@ -128,9 +130,8 @@ class KillLoop:
             if always or self._random.random() < 0.3:
                 name = f"{lane}n{len(said) + 1}"
                 said.append(name)
-                self._stage.say(
-                    dm(lane), f"{name} {'tool' if self._random.random() < 0.4 else 'please'}", message_id=name
-                )
+                needs_tool = len(self._stage.said) % 2 if always else self._random.random() < 0.4
+                self._stage.say(dm(lane), f"{name} {'tool' if needs_tool else 'please'}", message_id=name)
 
     async def _finish(self) -> None:
         """A life that nobody ends before everything has come to its end."""

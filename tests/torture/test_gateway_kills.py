@@ -52,10 +52,11 @@ def test_without_its_guards_it_would(tmp_path: Path, nursery: Nursery, control: 
     assert report.lost if control == "acknowledge first" else report.twice
 
 
-@pytest.mark.parametrize("nth", [1, 2, 5])
+@pytest.mark.parametrize("nth", [1, 2, 3])
 @pytest.mark.parametrize("point", POINTS)
 def test_killed_at_any_commit_it_goes_on_as_if_nothing_had_been(
     place: str | Path, nursery: Nursery, point: Point, nth: int
 ) -> None:
     report = asyncio.run(KillLoop(place, nursery, seed=nth).die_at(point, nth))
+    assert report.kills == 1, "it was never there"
     assert report.violations == {}
