@@ -8,7 +8,7 @@ from segue.core.sources import SessionSource
 
 def principal_of(source: SessionSource, rules: KeyRules) -> Principal:
     """Who sent a message: an owner, a linked person, or an id on a platform."""
-    peer = source.participant or (source.chat_id if source.chat_type == "dm" else "")
+    peer = source.peer
     if rules.is_owner(source.platform, peer):
         return OWNER
     if name := rules.linked_name(source.platform, peer):

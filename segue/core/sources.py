@@ -45,6 +45,11 @@ class SessionSource:
         """The person, by the id that stays the same when the platform has two; empty when unknown."""
         return self.user_id_alt or self.user_id or ""
 
+    @property
+    def peer(self) -> str:
+        """The person as others name them; in direct messages without a person, the chat stands for them."""
+        return self.participant or (self.chat_id if self.chat_type == "dm" else "")
+
     def to_dict(self) -> dict[str, Any]:
         """Every field that says something, ready for JSON."""
         return {name: value for name in _FIELDS if (value := getattr(self, name)) not in (None, "", False)}
