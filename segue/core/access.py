@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from segue.core.sources import SessionSource
+from segue.core.text import storable
 
 EVERY_GROUP = "*"
 OWNER_COMMANDS = frozenset({"handoff", "restart", "send", "sethome"})
@@ -95,6 +96,11 @@ def decide(
     return _in_a_room(source, rules, role, is_mention=is_mention)
 
 
+def can_be_known(peer: str) -> bool:
+    """Whether there is a person, by an id that can be kept as it is: nobody is ever taken for somebody else."""
+    return peer != "" and peer == storable(peer)
+
+
 def is_withheld(text: str, role: Role, *, is_person: bool = True) -> bool:
     """Whether a message is an owner's command that somebody else gave: it does nothing, and no model reads it.
 
@@ -122,7 +128,8 @@ def _in_private(source: SessionSource, rules: AccessRules, role: Role | None) ->
         return Ignored(Reason.NO_DIRECT_MESSAGES)
     if role is not None or rules.dm is DmAccess.OPEN:
         return Allowed(Role.PERSON)
-    can_pair = rules.dm is DmAccess.PAIRING and source.peer and not source.is_bot  # two bots would never stop asking
+    is_somebody = can_be_known(source.peer) and not source.is_bot  # two bots would never stop asking
+    can_pair = rules.dm is DmAccess.PAIRING and is_somebody
     return AskToPair() if can_pair else Ignored(Reason.STRANGER)
 
 

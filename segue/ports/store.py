@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # slow to load, and only some commands need them
     from segue.core.lifecycle import Lane
     from segue.core.matching import Found
     from segue.core.outbox import Letter
+    from segue.core.pairing import PairedPerson, Pairing
     from segue.core.query import Node, Term
     from segue.core.turns import Heard, Step, Turn
 
@@ -304,6 +305,30 @@ class Outbox(Protocol):
         """Nobody is sending any more: what was on its way may have arrived."""
 
 
+class People(Protocol):
+    """Who was let in, and who asks to be. Only for those who see everything."""
+
+    def find(self, platform: str, peer: str) -> "PairedPerson | None": ...
+    def listed(self) -> "list[PairedPerson]":
+        """In the order in which they were let in."""
+
+    def put(self, person: "PairedPerson") -> None:
+        """Let somebody in, or be something else than before."""
+
+    def remove(self, platform: str, peer: str) -> bool: ...
+    def pairings(self) -> "list[Pairing]":
+        """Every code and every count of wrong ones, the oldest first."""
+
+    def put_pairing(self, pairing: "Pairing") -> None:
+        """Fill one of a person's slots, whatever was in it."""
+
+    def use_pairing(self, pairing: "Pairing") -> bool:
+        """Use a code up; False when somebody else did so first."""
+
+    def forget_pairings(self, platform: str, peer: str) -> int: ...
+    def forget_expired(self, now: float) -> int: ...
+
+
 class Leases(Protocol):
     """Who works on what, by the clock of the database."""
 
@@ -459,6 +484,8 @@ class Transaction(Protocol):
     def turns(self) -> Turns: ...
     @property
     def processes(self) -> Processes: ...
+    @property
+    def people(self) -> People: ...
     @property
     def ledger(self) -> Ledger: ...
     @property

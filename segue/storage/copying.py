@@ -20,6 +20,8 @@ from segue.storage.schema import (
     LANES,
     MESSAGES,
     OUTBOX,
+    PAIRINGS,
+    PEOPLE,
     RESETS,
     SESSION_TAGS,
     SESSIONS,
@@ -51,6 +53,8 @@ _KEYS = {
     INBOX: ("id",),
     OUTBOX: ("id",),
     CURSORS: ("platform", "account", "name"),
+    PEOPLE: ("platform", "peer"),
+    PAIRINGS: ("platform", "peer", "slot"),
     STATE_META: ("key",),
 }
 _OWN_FACTS = ("search:", "copying:")  # of a database itself, not of what it holds

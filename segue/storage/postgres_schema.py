@@ -59,6 +59,8 @@ POLICIES = {
     "inbox": (_OWN, _OWN),
     "outbox": (_OWN, _OWN),
     "cursors": (_ALL, _ALL),
+    "people": (_ALL, _ALL),
+    "pairings": (_ALL, _ALL),
     "state_meta": (f"({_ALL} OR {_DRAWER})",) * 2,
     "search_words": (_ALL, "true"),
 }

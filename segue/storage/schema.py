@@ -370,6 +370,37 @@ CURSORS = Table(
     ("PRIMARY KEY (platform, account, name)",),
 )
 
+PEOPLE = Table(
+    "people",
+    (
+        Column("platform", "TEXT", "NOT NULL"),
+        Column("peer", "TEXT", "NOT NULL"),
+        Column("role", "TEXT", "NOT NULL CHECK (role IN ('owner', 'person'))"),
+        Column("name", "TEXT", "NOT NULL DEFAULT ''"),
+        Column("paired_at", "REAL", "NOT NULL"),
+        Column("paired_by", "TEXT", "NOT NULL"),
+    ),
+    ("PRIMARY KEY (platform, peer)",),
+)
+
+PAIRINGS = Table(
+    "pairings",
+    (
+        Column("platform", "TEXT", "NOT NULL"),
+        Column("peer", "TEXT", "NOT NULL"),
+        # A person's codes have numbers, so that the key itself says how many there can be.
+        Column("slot", "INTEGER", "NOT NULL CHECK (slot BETWEEN 0 AND 3)"),
+        Column("code_hash", "TEXT", "NOT NULL"),
+        Column("chat", "TEXT", "NOT NULL"),
+        Column("name", "TEXT", "NOT NULL DEFAULT ''"),
+        Column("created_at", "REAL", "NOT NULL"),
+        Column("expires_at", "REAL", "NOT NULL"),
+        Column("attempts", *_COUNT),
+        Column("state", "TEXT", "NOT NULL CHECK (state IN ('pending', 'used', 'wrong'))"),
+    ),
+    ("PRIMARY KEY (platform, peer, slot)",),
+)
+
 STATE_META = Table("state_meta", (Column("key", "TEXT", "PRIMARY KEY NOT NULL"), Column("value", "TEXT")))
 SEARCH_WORDS = Table("search_words", (Column("word", "TEXT", "PRIMARY KEY NOT NULL"),))
 VERSION = Table("schema_version", (Column("version", "INTEGER", "NOT NULL"),))
@@ -378,6 +409,7 @@ TABLES = (
     *(SESSIONS, MESSAGES, SESSION_TAGS, LANES, RESETS, TRASH),
     *(RUNS, LEASES, TURNS, STEPS, HEARD, USAGE, PROCESSES),
     *(INBOX, OUTBOX, CURSORS),
+    *(PEOPLE, PAIRINGS),
     *(STATE_META, SEARCH_WORDS, VERSION),
 )
 

@@ -10,7 +10,19 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, Self, TypeVa
 from segue.core.errors import StoreError
 from segue.core.messages import Draft
 from segue.core.scope import OWNER_AT_CONSOLE, Scope
-from segue.ports.store import Inbox, IndexState, Lanes, Leases, Ledger, Outbox, Processes, Search, Transaction, Turns
+from segue.ports.store import (
+    Inbox,
+    IndexState,
+    Lanes,
+    Leases,
+    Ledger,
+    Outbox,
+    People,
+    Processes,
+    Search,
+    Transaction,
+    Turns,
+)
 from segue.storage.health import SqlHealth
 from segue.storage.indexing import Indexing
 from segue.storage.messages import SqlMessages
@@ -105,6 +117,12 @@ class SqlTransaction:
         from segue.storage.outbox import SqlOutbox
 
         return SqlOutbox(self._executor, self.scope)
+
+    @cached_property
+    def people(self) -> People:
+        from segue.storage.people import SqlPeople
+
+        return SqlPeople(self._executor, self.scope)
 
     @cached_property
     def leases(self) -> Leases:

@@ -106,6 +106,7 @@ def test_bots_are_ignored_unless_they_may_speak_and_are_never_owners_nor_asked_t
 def test_a_direct_message_without_a_person_or_a_chat_cannot_be_paired() -> None:
     assert decide(SessionSource(platform="telegram"), PAIRING, None) == STRANGER
     assert decide(SessionSource(platform="telegram", chat_id="5"), PAIRING, None) == AskToPair()
+    assert decide(SessionSource(platform="telegram", chat_id="5\x00"), PAIRING, None) == STRANGER
 
 
 @pytest.mark.parametrize("name", sorted(OWNER_COMMANDS))

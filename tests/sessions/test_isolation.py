@@ -17,6 +17,7 @@ from segue.core.ids import LaneKey
 from segue.core.lifecycle import Lane
 from segue.core.markdown import Markdown
 from segue.core.messages import draft
+from segue.core.pairing import PairedPerson, Pairing
 from segue.core.policy import ResetReason
 from segue.core.query import Word, parse
 from segue.core.scope import OWNER_AT_CONSOLE, Audience, Principal, Scope
@@ -63,6 +64,7 @@ class Asker:
         self.lanes = [f"{name}-lane" for name in names]
         self.turns = [f"{name}-turn" for name in names]
         self.processes = [f"{name}-process" for name in names]
+        self.people = [f"{name}-peer" for name in names]
         self.words = [f"{name}w" for name in names]
         self.numbers = range(newest - 3 * len(names), newest + 1)
 
@@ -116,6 +118,9 @@ def every_table(asker: Asker) -> dict[str, Any]:
         "Processes.of": each(tx.processes.of, asker.ids),
         "Processes.running": tx.processes.running(),
         "Processes.find": each(tx.processes.find, asker.processes),
+        "People.find": each(lambda peer: tx.people.find("telegram", peer), asker.people),
+        "People.listed": tx.people.listed(),
+        "People.pairings": tx.people.pairings(),
         "Ledger.total": tx.ledger.total(ports.Entries()),
         "Ledger.spending_by": [
             *(tx.ledger.spending_by(column, ports.Entries()) for column in ("model", "source", "purpose")),
@@ -142,6 +147,7 @@ NO_READS = {
     "Turns": "insert change begin_step end_step hear forget_heard",
     "Ledger": "add settle",
     "Processes": "insert change",
+    "People": "put remove put_pairing use_pairing forget_pairings forget_expired",
     "Leases": "take hold release now add_run change_run",
     "Trash": "put remove",
     "Meta": "set remove",
@@ -223,6 +229,10 @@ def furnish(tx: Transaction, owners: list[tuple[str, str]]) -> None:
         tx.turns.hear(Heard(f"{name}-turn", 1, f"{name}w", NOW))
         process = Process(f"{name}-process", session.id, "run", f"{name}w", "/", 1, ProcessState.RUNNING, NOW)
         tx.processes.insert(process)
+        tx.people.put(PairedPerson("telegram", f"{name}-peer", "person", f"{name}w", NOW, "console"))
+        tx.people.put_pairing(
+            Pairing("telegram", f"{name}-peer", 1, "", f"{name}-chat", f"{name}w", NOW, NOW + 9, 0, "pending")
+        )
         key = LaneKey(f"{name}-lane")
         tx.lanes.insert(Lane(key, None, at, principal=principal, audience=audience, created_at=at, updated_at=at))
         tx.lanes.add_reset(ResetRow(key, at, ResetReason.ASKED, name, None, session.id, True))
@@ -239,6 +249,7 @@ def test_every_method_that_reads_is_asked(store: SqlStore) -> None:
         ports.Turns,
         ports.Ledger,
         ports.Processes,
+        ports.People,
         ports.Leases,
         ports.Trash,
         ports.Meta,
@@ -290,8 +301,11 @@ def test_whoever_may_see_it_is_told(store: SqlStore) -> None:
         "Sessions.count", "Sessions.by_source", "Messages.count", "Messages.per_slot_since", "Trash.oldest", "stats",
         "Messages.last_user_seqs", "Sessions.spawned_by", "Trash.listed", "Trash.older_than", "Trash.payload", "trash",
         "Sessions.children", "Meta.get", "prunable", "Messages.said", "Ledger.total", "Ledger.per_slot",
-        "Turns.has_kind",
+        "Turns.has_kind", "People.find", "People.listed", "People.pairings",
     }  # fmt: skip
+    owner = store.read(OWNER_AT_CONSOLE, answers, ["zq00", "zq01", "zq02"])
+    for verb in ("People.find", "People.listed", "People.pairings"):  # which nobody else is told of
+        assert owner[verb] == {"zq00", "zq01", "zq02"}
 
 
 def note(tx: Transaction, text: str) -> None:
@@ -313,5 +327,8 @@ def empty(store: SqlStore) -> None:
             tx.lanes.delete(lane.key)
         tx.sessions.delete([session.id for session in tx.sessions.listed(EVERY, None, 0)])
         tx.trash.remove(tx.trash.listed())
+        for person in tx.people.listed():
+            tx.people.remove(person.platform, person.peer)
+            tx.people.forget_pairings(person.platform, person.peer)
 
     store.write(OWNER_AT_CONSOLE, work)

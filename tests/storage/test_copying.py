@@ -11,6 +11,7 @@ from postgres_server import Server
 from segue.core.ids import LaneKey
 from segue.core.lifecycle import Lane
 from segue.core.messages import draft
+from segue.core.pairing import PairedPerson, Pairing
 from segue.core.policy import ResetReason
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.sessions import Session
@@ -74,6 +75,8 @@ def furnish(tx: Transaction, sessions: int = 30, messages: int = 40) -> None:
         tx.lanes.add_reset(ResetRow(key, AT, ResetReason.ASKED, "me", None, session.id, True))
     discard_session(tx, "s005", NOW)
     tx.meta.set("fact", "kept")
+    tx.people.put(PairedPerson("telegram", "1", "owner", "Alice", NOW, "console"))
+    tx.people.put_pairing(Pairing("telegram", "2", 1, "salt:hash", "2", "Bob", NOW, NOW + 9, 0, "pending"))
 
 
 def test_every_row_is_there_and_equal(pair: tuple[Engine, Engine]) -> None:

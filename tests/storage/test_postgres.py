@@ -15,6 +15,7 @@ from segue.core.ids import LaneKey
 from segue.core.leases import Run
 from segue.core.lifecycle import Lane
 from segue.core.messages import draft
+from segue.core.pairing import PairedPerson, Pairing
 from segue.core.policy import ResetReason
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.scope import Audience, Principal, Scope
@@ -60,12 +61,21 @@ def furnish(tx: Transaction, name: str, scope: Scope) -> None:
     tx.leases.take(f"session:{name}", "run", scope.principal, 60.0)
 
 
+def let_in(tx: Transaction, name: str) -> None:
+    tx.people.put(PairedPerson("telegram", name, "person", name, 1.0, "console"))
+    tx.people.put_pairing(Pairing("telegram", name, 1, "", "", name, 1.0, 2.0, 0, "pending"))
+
+
+ONLY_THE_OWNERS = {"search_words", "runs", "people", "pairings"}
+
+
 @pytest.fixture
 def peopled(url: str) -> str:
     with SqlStore(PostgresEngine(url)) as store:
         store.write(ALICE, furnish, "alice", ALICE)
         store.write(BOB, furnish, "bob", BOB)
         store.write(OWNER, furnish, "mine", Scope(Principal("owner")))
+        store.write(OWNER, let_in, "somebody")
     return url
 
 
@@ -81,12 +91,24 @@ def test_without_our_code_the_role_sees_nothing(peopled: str, table: str) -> Non
     assert int(everything) > 0, "there is something to be seen"
 
 
-@pytest.mark.parametrize("table", sorted(POLICIES.keys() - {"search_words", "runs"}))  # which only the owner sees
+@pytest.mark.parametrize("table", sorted(POLICIES.keys() - ONLY_THE_OWNERS))
 def test_as_a_principal_the_role_sees_its_own(peopled: str, table: str) -> None:
     seen = psql(peopled, as_principal("telegram:1") + f"SELECT * FROM segue.{table}")
     assert "alice" in seen
     assert "bob" not in seen
     assert "mine" not in seen
+
+
+@pytest.mark.parametrize("table", sorted(ONLY_THE_OWNERS))
+def test_what_is_only_the_owners_is_seen_by_no_other_principal(peopled: str, table: str) -> None:
+    assert psql(peopled, as_principal("telegram:1") + f"SELECT * FROM segue.{table}") == ""
+
+
+def test_nobody_lets_themselves_in(peopled: str) -> None:
+    into = "INSERT INTO segue.people VALUES ('telegram', '1', 'owner', '', 1, 'me')"
+    with pytest.raises(subprocess.CalledProcessError):
+        psql(peopled, as_principal("telegram:1") + into)
+    psql(peopled, f"SET segue.sees_all = 'yes'; {into}")
 
 
 def test_nothing_of_others_can_be_changed_or_taken_over(peopled: str) -> None:
