@@ -13,6 +13,8 @@ ALIASES = {
     "session_reset": "session.reset",
     "platforms.*.session_reset": "session.reset_by_platform.*",
     "channels.*.session_reset": "session.reset_by_platform.*",
+    "channels.*": "platforms.*",
+    "agent.gateway_timeout": "agent.turn_timeout",
     "agent.gateway_auto_continue_freshness": "agent.auto_continue_freshness",
     "session.group_sessions_per_user": "group_sessions_per_user",
     "session.thread_sessions_per_user": "thread_sessions_per_user",
@@ -22,19 +24,30 @@ ALIASES = {
     "session.resetByType": "session.reset_by_type",
     "session.resetByChannel": "session.reset_by_platform",
     "session.reset_by_channel": "session.reset_by_platform",
+    "session.resetTriggers": "session.reset_triggers",
+    "session.sendPolicy": "session.send_policy",
     "session.idleMinutes": "session.reset.idle_minutes",
     "session.idle_minutes": "session.reset.idle_minutes",
     **{f"{rule}.{alias}": f"{rule}.{name}" for rule in _RULES for alias, name in _RULE_FIELDS.items()},
 }
 """Written name → name in Segue; `*` stands for any one name."""
 
-WITHOUT_EFFECT = {"session.scope": "per-sender", "session.store": None}
+MATCH_ALIASES = {
+    "channel": "platform",
+    "chatType": "chat_type",
+    "keyPrefix": "key_prefix",
+    "rawKeyPrefix": "raw_key_prefix",
+}
+"""The same for what a rule of `session.send_policy` is about."""
+
+WITHOUT_EFFECT = {"session.scope": "per-sender", "session.store": None, "streaming.transport": "edit"}
 """Keys that are accepted and ignored, with the only value that may be ignored when there is one."""
 
 _PATTERNS = {tuple(alias.split(".")): tuple(name.split(".")) for alias, name in ALIASES.items()}
 _LEGACY_IDLE = (("session", "idleMinutes"), ("session", "idle_minutes"))
 _DEFAULT_RESET = ("session", "reset")
 _TYPED_RESET = ("session", "reset_by_type")
+_SEND_RULES = ("session", "send_policy", "rules")
 
 
 class Translation(NamedTuple):
@@ -65,7 +78,8 @@ def translate(raw: Mapping[str, object]) -> Translation:
         key = _renamed(written, translation)
         if key in said:
             raise _twice(written, translation.origins[key])
-        said[key], translation.origins[key] = value, written
+        said[key] = _renamed_rules(value, translation) if key == _SEND_RULES else value
+        translation.origins[key] = written
     _read_legacy_idle(said, translation)
     for key, value in said.items():
         _place(translation, key, value)
@@ -103,6 +117,26 @@ def _renamed(written: Key, translation: Translation) -> Key:
         _note(translation, f"{dotted(alias)} is read as {dotted(name)}.")
         key = (*name, *rest)
     return key
+
+
+def _renamed_rules(rules: object, translation: Translation) -> object:
+    """The rules of sending with every alias in them replaced; what is no list of rules is left to who reads it."""
+    if not isinstance(rules, list | tuple):
+        return rules
+    return [_renamed_rule(rule, translation) for rule in rules]
+
+
+def _renamed_rule(rule: object, translation: Translation) -> object:
+    match = rule.get("match") if isinstance(rule, Mapping) else None
+    if not isinstance(rule, Mapping) or not isinstance(match, Mapping):
+        return rule
+    named = {MATCH_ALIASES.get(name, name): value for name, value in match.items()}
+    if len(named) < len(match):
+        raise Problem(_SEND_RULES, "has a rule that says the same under two names; keep one of them")
+    for name in match:
+        if name in MATCH_ALIASES:
+            _note(translation, f"{name} in session.send_policy.rules is read as {MATCH_ALIASES[name]}.")
+    return {**rule, "match": named}
 
 
 def _begins(key: Key, pattern: Key) -> bool:

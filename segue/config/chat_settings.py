@@ -159,3 +159,13 @@ class AgentSettings:
             "For how many seconds after it was cut off a turn is continued in the same session; 0 is never.",
         ),
     )
+    turn_timeout: int = field(
+        default=1800,
+        metadata=about(
+            Number(1, _YEAR), "After how many seconds a turn on a platform is stopped, and its sender told."
+        ),
+    )
+    drain_timeout: int = field(
+        default=30,
+        metadata=about(Number(0, 3600), "For how many seconds a gateway that stops waits for the turns that run."),
+    )

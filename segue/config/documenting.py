@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from segue.config.aliases import ALIASES, WITHOUT_EFFECT
-from segue.config.kinds import Section
+from segue.config.kinds import Section, Table, called, kinds_of
 from segue.config.settings import CONFIG_FILE, Settings
 from segue.config.zones import HOST
 from segue.core.policy import ResetMode
@@ -95,6 +95,10 @@ occur. The same setting under two names is an error. `session.idle_minutes` with
 """
 
 
+_TABLES = ("access", "platforms", "agents")
+"""With a section under each name."""
+
+
 class _Group(NamedTuple):
     """A section as a reader sees it: its own settings, without those of the sections in it."""
 
@@ -150,7 +154,7 @@ def _comment(meaning: str, indent: str) -> list[str]:
 
 def page() -> str:
     """The reference page, in Markdown."""
-    parts = [_PAGE, *map(_described, _groups()), _PLACES, _SUBSTITUTION, _TIME_ZONES]
+    parts = [_PAGE, *map(_described, _groups()), *map(_described, _entries()), _PLACES, _SUBSTITUTION, _TIME_ZONES]
     aliases = "".join(f"| `{alias}` | `{name}` |\n" for alias, name in ALIASES.items())
     ignored = "".join(
         f"| `{name}{f': {only}' if only else ''}` | – (no effect) |\n" for name, only in WITHOUT_EFFECT.items()
@@ -172,8 +176,23 @@ def _groups() -> Iterator[_Group]:
     yield from _walk(Settings, (), "Settings outside any section.", shown(Settings(Path())))
 
 
+def _entries() -> Iterator[_Group]:
+    """What stands under each name of a table, for the tables whose entries are described nowhere else."""
+    for table in _TABLES:
+        kind = kinds_of(Settings)[table]
+        assert isinstance(kind, Table)
+        assert isinstance(kind.of, Section)
+        of, defaults = kind.of.of, kind.of.plain(kind.of.of())
+        rows = [
+            (called(one), one.metadata["kind"].allowed, defaults.get(called(one), "–"), one.metadata["help"])
+            for one in fields(of)
+            if one.metadata
+        ]
+        yield _Group((table, "*"), str(of.__doc__), rows)
+
+
 def _walk(section: type[Any], key: tuple[str, ...], meaning: str, defaults: dict[str, Any]) -> Iterator[_Group]:
-    documented = [(one.name, one.metadata["kind"], one.metadata["help"]) for one in fields(section) if one.metadata]
+    documented = [(called(one), one.metadata["kind"], one.metadata["help"]) for one in fields(section) if one.metadata]
     rows = [
         (name, kind.allowed, defaults[name], meaning)
         for name, kind, meaning in documented

@@ -3,8 +3,9 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import Field, fields
 from enum import StrEnum
+from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
@@ -128,18 +129,18 @@ class Secret(Text):
 
 
 class Listing(Kind):
-    """A list of texts."""
+    """A list of values of one kind."""
 
-    def __init__(self, of: Text) -> None:
+    def __init__(self, of: Kind) -> None:
         self.of = of
         self.allowed = f"a list, each item {of.allowed}"
 
-    def read(self, value: object, key: Key) -> tuple[str, ...]:
+    def read(self, value: object, key: Key) -> tuple[Any, ...]:
         if not isinstance(value, list | tuple):
             raise self.misfit(value, key)
         return tuple(self.of.read(item, (*key, f"[{at}]")) for at, item in enumerate(value))
 
-    def plain(self, value: tuple[str, ...]) -> list[str]:
+    def plain(self, value: tuple[Any, ...]) -> list[object]:
         return [self.of.plain(item) for item in value]
 
 
@@ -168,22 +169,49 @@ class Section(Kind):
     allowed = "a mapping"
 
     def __init__(self, of: type[Any]) -> None:
-        self.of = of
+        self._of = of
+
+    @property
+    def of(self) -> type[Any]:
+        return self._of
 
     def read(self, value: object, key: Key, **given: object) -> Any:
         if not isinstance(value, Mapping):
             raise self.misfit(value, key)
-        kinds = kinds_of(self.of)
+        kinds, attributes = kinds_of(self.of), {called(one): one.name for one in fields(self.of)}
         for name, item in value.items():
             if name not in kinds:
                 raise UnknownName((*key, name), item, tuple(kinds))
             if item is not None:  # a key with nothing behind it says nothing
-                given[name] = kinds[name].read(item, (*key, name))
+                given[attributes[name]] = kinds[name].read(item, (*key, name))
         return self.of(**given)
 
     def plain(self, value: Any) -> dict[str, object]:
         said = {name: (kind, getattr(value, name)) for name, kind in kinds_of(self.of).items()}
         return {name: kind.plain(item) for name, (kind, item) in said.items() if item is not None}
+
+
+class Later(Section):
+    """A section that few configurations have. It is loaded when one has it; dataclasses are slow to make."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self._place = (module, name)
+
+    @property
+    def section(self) -> Section:
+        module, name = self._place
+        found: Section = getattr(import_module(module), name)
+        return found
+
+    @property
+    def of(self) -> type[Any]:
+        return self.section.of
+
+    def read(self, value: object, key: Key, **given: object) -> Any:
+        return self.section.read(value, key, **given)
+
+    def plain(self, value: Any) -> dict[str, object]:
+        return self.section.plain(value)
 
 
 class Zone(Kind):
@@ -195,6 +223,11 @@ class Zone(Kind):
         return value
 
 
+def called(one: "Field[Any]") -> str:
+    """The name of a setting. A field that begins with `_` holds what was said, and a property of its name the rest."""
+    return one.name.removeprefix("_")
+
+
 def kinds_of(section: type[Any]) -> dict[str, Kind]:
     """The settings of a section by name."""
-    return {one.name: one.metadata["kind"] for one in fields(section) if "kind" in one.metadata}
+    return {called(one): one.metadata["kind"] for one in fields(section) if "kind" in one.metadata}

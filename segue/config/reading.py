@@ -157,6 +157,11 @@ def _advice(settings: Settings) -> list[str]:
     ]
     if settings.session.dm_scope is DmScope.MAIN and not settings.owners:
         advice.append("session.dm_scope is main but owners is empty, so nobody's direct messages go to the main lane.")
+    advice += [
+        f"access.{name}.dm is open: everybody who finds your agent there can talk to it."
+        for name, rules in settings.access.items()
+        if rules.dm == "open"
+    ]
     return advice
 
 

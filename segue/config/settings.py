@@ -8,157 +8,35 @@ from typing import TYPE_CHECKING
 from segue.config.chat_settings import AgentSettings, DisplaySettings, ModelsSettings, ProviderSettings
 from segue.config.context_settings import AuxiliarySettings, CompressionSettings, PruningSettings
 from segue.config.declaring import about, is_word, nothing
-from segue.config.kinds import Choice, Flag, Listing, Number, Section, Table, Text, Zone
+from segue.config.kinds import Flag, Later, Listing, Number, Section, Table, Text
 from segue.config.masking import masked
 from segue.config.mcp_settings import McpSettings
+from segue.config.naming import AGENT, PERSON, PLATFORM
+from segue.config.session_settings import SessionSettings
 from segue.config.zones import HOST, zone_of
-from segue.core.errors import InvalidKey, InvalidSource
 from segue.core.places import is_address
-from segue.core.policy import ResetMode, ResetPolicies, ResetPolicy, ResetRule
-from segue.core.sharing import DmScope
+from segue.core.policy import ResetPolicies, ResetPolicy
 
 if TYPE_CHECKING:
+    from segue.config.access_settings import AccessSettings
+    from segue.config.agents_settings import NamedAgentSettings
+    from segue.config.gateway_settings import GatewaySettings, PrivacySettings, QueueSettings, StreamingSettings
+    from segue.config.platform_settings import PlatformSettings
+    from segue.core.access import AccessRules
     from segue.core.keys import KeyRules
 
 CONFIG_FILE = "config.yaml"
 DATABASE_FILE = "state.db"
 SQLITE = "sqlite"
-
-_TYPES = ("dm", "group", "thread")
-_YEAR = 31_536_000  # seconds
+_GATEWAY = "segue.config.gateway_settings"
 
 
 def _is_database(said: str) -> bool:
     return said == SQLITE or is_address(said)
 
 
-def _is_platform(name: str) -> bool:
-    from segue.core.keys import Chat  # slow to load, and most configurations name no platform
-
-    try:
-        Chat(name, "dm")
-    except InvalidSource:
-        return False
-    return True
-
-
-def _is_main_key(name: str) -> bool:
-    from segue.core.keys import Main  # slow to load, and most configurations do not name it
-
-    try:
-        Main(name)
-    except InvalidKey:
-        return False
-    return True
-
-
-def _is_person(text: str) -> bool:
-    platform, _, peer = text.partition(":")
-    return _is_platform(platform) and is_word(peer)
-
-
-def _is_link_name(name: str) -> bool:
-    return is_word(name) and ":" not in name
-
-
 def _is_model(name: str) -> bool:
     return name == "" or is_word(name)
-
-
-_PERSON = Text("a person as platform:id, like telegram:123456", _is_person)
-
-
-@dataclass(frozen=True, slots=True)
-class ResetSettings:
-    """When a conversation begins anew by itself."""
-
-    mode: ResetMode | None = field(
-        default=None,
-        metadata=about(
-            Choice(ResetMode),
-            "What begins a new session: a time of silence (idle), an hour of the day (daily), whichever comes first "
-            "(both), or nothing (none). daily with idle_minutes beside it means both.",
-        ),
-    )
-    at_hour: int | None = field(default=None, metadata=about(Number(0, 23), "The hour of the daily reset."))
-    idle_minutes: int | None = field(
-        default=None,
-        metadata=about(
-            Number(1, 10_000_000),
-            "After how many minutes without a word from a person the next one begins a new session.",
-        ),
-    )
-    notify: bool | None = field(
-        default=None, metadata=about(Flag(), "Whether the user is told of a reset that happened by itself.")
-    )
-    timezone: str | None = field(
-        default=None,
-        metadata=about(Zone(), "The time zone of at_hour; host is the zone of the machine, clock changes included."),
-    )
-
-    def rule(self, tz: str | None) -> ResetRule:
-        """The same as the core reads it; `tz` is the environment's TZ."""
-        zone = None if self.timezone is None else zone_of(self.timezone, tz)
-        return ResetRule(self.mode, self.at_hour, self.idle_minutes, self.notify, zone)
-
-
-@dataclass(frozen=True, slots=True)
-class SessionSettings:
-    """Which messages share a conversation, and how long one lasts."""
-
-    main_key: str = field(
-        default="main",
-        metadata=about(
-            Text("small letters and digits, and no reserved word like cron or dm", _is_main_key),
-            "The name of the owners' common lane, which dm_scope main uses.",
-        ),
-    )
-    dm_scope: DmScope = field(
-        default=DmScope.PER_CHANNEL_PEER,
-        metadata=about(
-            Choice(DmScope),
-            "Whose direct messages share a lane: all of the owners' (main), those of one person (per-peer), in one "
-            "chat (per-channel-peer), or in one chat with one of our accounts (per-account-channel-peer).",
-        ),
-    )
-    identity_links: Mapping[str, tuple[str, ...]] = field(
-        default_factory=nothing,
-        metadata=about(
-            Table(
-                Text("without a colon", _is_link_name),
-                Listing(_PERSON),
-                "a mapping from a name to a list of platform:id",
-            ),
-            "Ids that belong to one person, whose direct messages then share a lane in per-peer and per-channel-peer: "
-            '{alice: ["telegram:123", "discord:987"]}.',
-        ),
-    )
-    reset: ResetSettings = field(
-        default_factory=ResetSettings, metadata=about(Section(ResetSettings), ResetSettings.__doc__)
-    )
-    reset_by_type: Mapping[str, ResetSettings] = field(
-        default_factory=nothing,
-        metadata=about(
-            Table(
-                Text(" or ".join(_TYPES), _TYPES.__contains__),
-                Section(ResetSettings),
-                "a mapping from dm, group or thread to settings as in session.reset",
-            ),
-            "What differs from session.reset in direct messages, in groups and channels, or in threads.",
-        ),
-    )
-    reset_by_platform: Mapping[str, ResetSettings] = field(
-        default_factory=nothing,
-        metadata=about(
-            Table(
-                Text("that of a platform", _is_platform),
-                Section(ResetSettings),
-                "a mapping from a platform to settings as in session.reset",
-            ),
-            "What holds on a platform in place of session.reset and session.reset_by_type; what it leaves out has the "
-            "default of session.reset, except the time zone, which is that of session.reset.",
-        ),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +100,44 @@ class Settings:
         default_factory=DisplaySettings, metadata=about(Section(DisplaySettings), DisplaySettings.__doc__)
     )
     owners: tuple[str, ...] = field(
-        default=(), metadata=about(Listing(_PERSON), "Who you are on each platform; the terminal is always yours.")
+        default=(), metadata=about(Listing(PERSON), "Who you are on each platform; the terminal is always yours.")
+    )
+    access: Mapping[str, "AccessSettings"] = field(
+        default_factory=nothing,
+        metadata=about(
+            Table(
+                PLATFORM,
+                Later("segue.config.access_settings", "ACCESS"),
+                "a mapping from a platform to dm, groups, allow, allow_roles, allow_bots and mention",
+            ),
+            "Who may speak on a platform beside owners and those who were paired: {telegram: {allow: ['123456']}}.",
+        ),
+    )
+    platforms: Mapping[str, "PlatformSettings"] = field(
+        default_factory=nothing,
+        metadata=about(
+            Table(
+                PLATFORM,
+                Later("segue.config.platform_settings", "PLATFORM_SECTION"),
+                "a mapping from a platform to enabled, home_channel and what the platform needs",
+            ),
+            "The platforms that the gateway connects to, and what each of them needs for it.",
+        ),
+    )
+    agents: Mapping[str, "NamedAgentSettings"] = field(
+        default_factory=nothing,
+        metadata=about(
+            Table(
+                AGENT,
+                Later("segue.config.agents_settings", "NAMED_AGENT"),
+                "a mapping from a name to model, prompt, tools, memory and bindings",
+            ),
+            "Agents beside main, or what is different about main: {work: {model: fast, bindings: [slack]}}.",
+        ),
+    )
+    stop_suspends: bool = field(
+        default=False,
+        metadata=about(Flag(), "Whether /stop also makes the next message begin a new session."),
     )
     group_sessions_per_user: bool = field(
         default=True,
@@ -257,6 +172,52 @@ class Settings:
     retention: RetentionSettings = field(
         default_factory=RetentionSettings, metadata=about(Section(RetentionSettings), RetentionSettings.__doc__)
     )
+    _gateway: "GatewaySettings | None" = field(
+        default=None, metadata=about(Later(_GATEWAY, "GATEWAY"), "Where the gateway listens.")
+    )
+    _queue: "QueueSettings | None" = field(
+        default=None,
+        metadata=about(
+            Later(_GATEWAY, "QUEUE"), "What becomes of messages that come while an answer is being written."
+        ),
+    )
+    _streaming: "StreamingSettings | None" = field(
+        default=None,
+        metadata=about(Later(_GATEWAY, "STREAMING"), "How an answer is shown on a platform while it is being written."),
+    )
+    _privacy: "PrivacySettings | None" = field(
+        default=None, metadata=about(Later(_GATEWAY, "PRIVACY"), "What models are told of people.")
+    )
+
+    @property
+    def gateway(self) -> "GatewaySettings":
+        from segue.config.gateway_settings import GatewaySettings
+
+        return self._gateway or GatewaySettings()
+
+    @property
+    def queue(self) -> "QueueSettings":
+        from segue.config.gateway_settings import QueueSettings
+
+        return self._queue or QueueSettings()
+
+    @property
+    def streaming(self) -> "StreamingSettings":
+        from segue.config.gateway_settings import StreamingSettings
+
+        return self._streaming or StreamingSettings()
+
+    @property
+    def privacy(self) -> "PrivacySettings":
+        from segue.config.gateway_settings import PrivacySettings
+
+        return self._privacy or PrivacySettings()
+
+    def access_on(self, platform: str) -> "AccessRules":
+        """Who may speak on a platform beside owners."""
+        from segue.config.access_settings import AccessSettings  # few configurations have any
+
+        return self.access.get(platform, AccessSettings()).rules(platform)
 
     @property
     def config_path(self) -> Path:

@@ -174,8 +174,8 @@ def test_a_bad_value_is_refused_with_its_key_and_what_is_allowed(raw: dict[str, 
         ("dm_scope", "did you mean session.dm_scope?"),
         ("session.owners", "did you mean owners?"),
         ("colour", "known there: database, model, "),
-        ("agent.zzz", "known there: approvals, entry, auto_continue_freshness."),
-        ("platforms.telegram.token", "`segue config show` lists them all."),
+        ("agent.zzz", "known there: approvals, entry, auto_continue_freshness, turn_timeout, drain_timeout."),
+        ("zzz.telegram.token", "`segue config show` lists them all."),
     ],
 )
 def test_an_unknown_key_is_refused_with_a_suggestion(name: str, hint: str) -> None:

@@ -1,0 +1,81 @@
+"""The settings of a platform: a few that all have, and those that only its adapter knows.
+
+The latter are kept as they were written, for the adapter to check. Nobody knows which of them are secrets before it
+does, so their texts are never shown.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+from types import MappingProxyType
+from typing import Any
+
+from segue.config.declaring import about, is_word, nothing
+from segue.config.kinds import Flag, Key, Problem, Section, Text, kinds_of
+from segue.config.masking import HIDDEN, quoted
+
+Single = str | int | float | bool
+Own = Single | tuple[Single, ...]
+"""What an adapter's own settings can be."""
+
+_NAME = re.compile("[a-z][a-z0-9_]*")
+_SECRET = re.compile("token|secret|pass|key|pin|code|auth|credential")
+
+
+def _is_word_or_nothing(text: str) -> bool:
+    return text == "" or is_word(text)
+
+
+@dataclass(frozen=True, slots=True)
+class PlatformSettings:
+    """What every platform has; each has more, which the page about it lists."""
+
+    enabled: bool = field(default=True, metadata=about(Flag(), "Whether the gateway connects to it."))
+    home_channel: str = field(
+        default="",
+        metadata=about(
+            Text("the id of a chat in quotation marks", _is_word_or_nothing),
+            "Where news go that answer nobody, and where /handoff leads; /sethome chooses it, too.",
+        ),
+    )
+    own: Mapping[str, Own] = field(default_factory=nothing)
+    """What only the adapter knows."""
+
+
+class _PlatformKind(Section):
+    def read(self, value: object, key: Key, **given: object) -> PlatformSettings:
+        if not isinstance(value, Mapping):
+            raise self.misfit(value, key)
+        common = kinds_of(self.of)
+        own = {name: _own(item, name, key) for name, item in value.items() if name not in common and item is not None}
+        ours = {name: item for name, item in value.items() if name in common}
+        said: PlatformSettings = super().read(ours, key, own=MappingProxyType(own), **given)
+        return said
+
+    def plain(self, value: PlatformSettings) -> dict[str, object]:
+        return super().plain(value) | {name: _shown(name, item) for name, item in value.own.items()}
+
+
+def _own(value: object, name: str, key: Key) -> Own:
+    if not _NAME.fullmatch(name):
+        raise Problem(key, f"has the name {quoted(name)}, but a name there must be small letters, digits and _")
+    if isinstance(value, list | tuple):
+        return tuple(_single(item, (*key, name)) for item in value)
+    return _single(value, (*key, name))
+
+
+def _single(value: object, key: Key) -> Single:
+    if isinstance(value, str | bool | int) or (isinstance(value, float) and isfinite(value)):
+        return value
+    raise Problem(key, "must be a text, a number, true or false, or a list of those")
+
+
+def _shown(name: str, value: Any) -> object:
+    if isinstance(value, tuple):
+        return [_shown(name, item) for item in value]
+    is_open = isinstance(value, bool) or (isinstance(value, int | float) and not _SECRET.search(name))
+    return value if is_open else HIDDEN
+
+
+PLATFORM_SECTION = _PlatformKind(PlatformSettings)
