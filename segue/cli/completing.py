@@ -114,6 +114,11 @@ def complete_trashed(_ctx: click.Context, _param: click.Parameter, incomplete: s
     return _looked_up(_trashed, None, incomplete)
 
 
+def complete_person(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """Who was let in, as `platform:id`."""
+    return _looked_up(_let_in, None, incomplete)
+
+
 class Candidate(NamedTuple):
     """A session as its names; the beginning is for those who see neither in it."""
 
@@ -157,6 +162,10 @@ def _listed(tx: Transaction, wanted: Filter) -> list[Candidate]:
 
 def _trashed(tx: Transaction, _wanted: None) -> list[Candidate]:
     return [Candidate(one.session_id, one.title, one.first_line) for one in tx.trash.listed()]
+
+
+def _let_in(tx: Transaction, _wanted: None) -> list[Candidate]:
+    return [Candidate(one.id, None, one.name) for one in tx.people.listed()]
 
 
 class _Completion(ShellComplete):
