@@ -92,3 +92,11 @@ def as_typed(code: str) -> str | None:
     """The code that somebody typed, whatever its case and with spaces and hyphens; None when it can be none."""
     signs = "".join(code.split()).replace("-", "").upper()
     return signs if len(signs) == CODE_LENGTH and set(signs) <= set(ALPHABET) else None
+
+
+def invitation(code: str) -> str:
+    """What a stranger is told."""
+    return (
+        f"I do not know you yet. Your code is {code}. Give it to whoever runs me, who can let you in with"
+        f" `segue pairing approve {code}` within an hour."
+    )

@@ -28,6 +28,9 @@ CAMEL_RULE = {"mode": "idle", "idleMinutes": 60}
         ({"session": {"group_sessions_per_user": False}}, {"group_sessions_per_user": False}),
         ({"session": {"thread_sessions_per_user": True}}, {"thread_sessions_per_user": True}),
         ({"agent": {"gateway_auto_continue_freshness": 60}}, {"agent": {"auto_continue_freshness": 60}}),
+        ({"agent": {"gateway_timeout": 60}}, {"agent": {"turn_timeout": 60}}),
+        ({"session": {"resetTriggers": ["/new"]}}, {"session": {"reset_triggers": ["/new"]}}),
+        ({"channels": {"slack": {"enabled": False}}}, {"platforms": {"slack": {"enabled": False}}}),
         ({"session": {"scope": "per-sender", "store": "~/x/{agentId}.json"}}, {}),
     ],
 )

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ from segue.config import Settings, check, settings_from
 from segue.config.documenting import shown
 from segue.core.access import AccessRules, DmAccess
 from segue.core.errors import InvalidSettings
-from segue.core.queue_rules import Drop, QueueMode, QueueRules
-from segue.core.sending import SendAction, SendMatch, SendPolicy, SendRule
-from segue.core.stream_rules import StreamRules
+from segue.core.ids import LaneKey
+from segue.core.queueing import Drop, QueueMode, QueueRules
+from segue.core.sending import Action, Delivery, Match, SendPolicy, SendRule, suppress
+from segue.core.sources import SessionSource
+from segue.core.streaming import Streaming
 
 HOME = Path("/home/someone/.segue")
 
@@ -25,9 +28,9 @@ def settings(**raw: Any) -> Settings:
 
 def test_the_defaults_are_those_of_the_rules() -> None:
     plain = settings()
-    assert plain.queue.on("telegram") == QueueRules(QueueMode.COLLECT, 1.0, 20, Drop.SUMMARIZE)
-    assert plain.streaming.on("telegram") == StreamRules(True, 1.0, 40, "▌")
-    assert plain.session.send_policy.policy == SendPolicy((), SendAction.ALLOW)
+    assert plain.queue.on("telegram") == QueueRules(QueueMode.COLLECT, timedelta(seconds=1), 20, Drop.SUMMARIZE)
+    assert plain.streaming.on("telegram") == Streaming(1.0, 40, "▌", True)
+    assert plain.session.send_policy.policy == SendPolicy((), Action.ALLOW)
     assert plain.access_on("telegram") == AccessRules(DmAccess.PAIRING, allow_bots=False, mention=True)
     assert plain.privacy.redact_ids
     assert (plain.gateway.host, plain.gateway.port) == ("127.0.0.1", 8766)
@@ -42,10 +45,10 @@ def test_a_platform_says_only_what_is_different_there() -> None:
         streaming={"cursor": "", "by_platform": {"discord": {"enabled": False}, "slack": {"edit_interval": 2}}},
     )
     assert said.queue.on("telegram") == said.queue.on("sms") == QueueRules(QueueMode.FOLLOWUP, cap=5)
-    assert said.queue.on("slack") == QueueRules(QueueMode.STEER, 0.5, 5)
-    assert said.streaming.on("telegram") == StreamRules(cursor="")
-    assert said.streaming.on("discord") == StreamRules(False, cursor="")
-    assert said.streaming.on("slack") == StreamRules(edit_interval=2.0, cursor="")
+    assert said.queue.on("slack") == QueueRules(QueueMode.STEER, timedelta(seconds=0.5), 5)
+    assert said.streaming.on("telegram") == Streaming(cursor="")
+    assert said.streaming.on("discord") == Streaming(cursor="", is_enabled=False)
+    assert said.streaming.on("slack") == Streaming(edit_interval=2.0, cursor="")
 
 
 def test_who_may_speak_is_said_for_each_platform() -> None:
@@ -73,12 +76,12 @@ def test_the_rules_of_sending_are_read_under_their_own_and_under_other_names() -
     ]
     expected = SendPolicy(
         (
-            SendRule(SendAction.DENY, SendMatch(platform="discord", chat_type="group")),
-            SendRule(SendAction.DENY, SendMatch(key_prefix="cron:")),
-            SendRule(SendAction.ALLOW, SendMatch(raw_key_prefix="agent:main:cron:news")),
-            SendRule(SendAction.ALLOW, SendMatch()),
+            SendRule(Action.DENY, Match(platform="discord", chat_type="group")),
+            SendRule(Action.DENY, Match(key_prefix="cron:")),
+            SendRule(Action.ALLOW, Match(raw_key_prefix="agent:main:cron:news")),
+            SendRule(Action.ALLOW, Match()),
         ),
-        SendAction.DENY,
+        Action.DENY,
     )
     own = settings(session={"send_policy": {"rules": rules, "default": "deny"}})
     other = settings(session={"sendPolicy": {"rules": others, "default": "deny"}})
@@ -87,6 +90,42 @@ def test_the_rules_of_sending_are_read_under_their_own_and_under_other_names() -
         "rules": [*rules[:3], {"action": "allow", "match": {}}],
         "default": "deny",
     }
+
+
+def test_a_whole_block_of_another_program_is_accepted() -> None:
+    session = {
+        "scope": "per-sender",
+        "dmScope": "main",
+        "identityLinks": {"alice": ["telegram:123456789", "discord:987654321012345678"]},
+        "reset": {"mode": "daily", "atHour": 4, "idleMinutes": 120},
+        "resetByType": {
+            "thread": {"mode": "daily", "atHour": 4},
+            "dm": {"mode": "idle", "idleMinutes": 240},
+            "group": {"mode": "idle", "idleMinutes": 120},
+        },
+        "resetByChannel": {"discord": {"mode": "idle", "idleMinutes": 10080}},
+        "resetTriggers": ["/new", "/reset"],
+        "sendPolicy": {
+            "rules": [
+                {"action": "deny", "match": {"channel": "discord", "chatType": "group"}},
+                {"action": "deny", "match": {"keyPrefix": "cron:"}},
+            ],
+            "default": "allow",
+        },
+        "store": "~/.other/agents/{agentId}/sessions/sessions.json",
+        "mainKey": "main",
+    }
+    read = settings(session=session).session
+    assert (read.dm_scope, read.main_key, read.reset.idle_minutes) == ("main", "main", 120)
+    assert read.reset_by_type["dm"].idle_minutes == 240
+    assert read.reset_by_platform["discord"].idle_minutes == 10080
+    assert read.reset_triggers == ("/new", "/reset")
+    group, direct = (SessionSource(platform="discord", chat_id="5", chat_type=kind) for kind in ("group", "dm"))
+    cron = Delivery(direct, LaneKey("agent:main:cron:nightly"))
+    policy = read.send_policy.policy
+    assert suppress(Delivery(group, LaneKey("agent:main:discord:group:5")), policy)
+    assert suppress(Delivery(direct, LaneKey("agent:main:discord:dm:5")), policy) is None
+    assert suppress(cron, policy)
 
 
 def test_other_names_are_told_of(tmp_path: Path) -> None:

@@ -123,3 +123,32 @@ def test_an_owners_command_is_withheld_from_everybody_else(name: str, form: str)
 @pytest.mark.parametrize("text", ["/new", "/status", "/sending", "/send/off", "say /send off", "send", "", "/ send"])
 def test_everything_else_is_for_everybody(text: str) -> None:
     assert not is_withheld(text, Role.PERSON)
+
+
+@pytest.mark.parametrize(
+    ("source", "known_as", "is_person"),
+    [
+        (dm(), Role.PERSON, True),
+        (room(), Role.PERSON, True),
+        (room(chat_type="channel"), None, True),
+        (room(chat_type="thread", parent_chat_id="-9"), Role.PERSON, True),
+        (room(role_authorized=True), None, True),
+        (dm(is_bot=True), Role.OWNER, True),
+        (room(is_bot=True), Role.OWNER, True),
+        (dm(), Role.OWNER, False),
+    ],
+)
+def test_whichever_way_somebody_else_comes_they_cannot_command(
+    source: SessionSource, known_as: Role | None, is_person: bool
+) -> None:
+    open_to_all = AccessRules(DmAccess.OPEN, frozenset({"*"}), allow_roles=frozenset({"staff"}), allow_bots=True)
+    access = decide(source, open_to_all, known_as, is_mention=True)
+    assert isinstance(access, Allowed), "they may speak"
+    assert is_withheld("/restart", access.role, is_person=is_person)
+
+
+def test_an_owner_can_command_in_private_and_among_others() -> None:
+    for source in (dm(), room(), room(chat_type="thread", parent_chat_id="-9")):
+        access = decide(source, PAIRING, Role.OWNER, is_mention=True)
+        assert isinstance(access, Allowed)
+        assert not is_withheld("/restart", access.role)

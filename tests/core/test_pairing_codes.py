@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from segue.core.pairing import ALPHABET, CODE_LENGTH, as_typed, fingerprint, fits, new_code
+from segue.core.pairing import ALPHABET, CODE_LENGTH, as_typed, fingerprint, fits, invitation, new_code
 
 
 def test_there_are_as_many_codes_as_forty_bits_allow() -> None:
@@ -40,3 +40,7 @@ def test_a_code_may_be_typed_as_people_do(typed: str) -> None:
 @pytest.mark.parametrize("typed", ["", "K7QM2XW", "K7QM2XWPA", "K7QM2XW0", "K7QM2XWI", "K7QM2XWÄ"])
 def test_what_can_be_no_code_is_none(typed: str) -> None:
     assert as_typed(typed) is None
+
+
+def test_a_stranger_is_told_what_the_owner_has_to_type() -> None:
+    assert "`segue pairing approve K7QM2XWP`" in invitation("K7QM2XWP")
