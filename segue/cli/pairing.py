@@ -15,9 +15,9 @@ from segue.core.pairing import PairedPerson, Pairing
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.sessions.pairing import Approved, Pairings, approve, list_pairings, revoke
 
-_PEOPLE = [Column("Person", 2), Column("Name", 1, yields=2), Column("Role"), Column("Since", yields=1)]
+_PEOPLE = [Column("Person"), Column("Name", 1, yields=2), Column("Role"), Column("Since", yields=1)]
 _WAITING = [
-    Column("Asks to be let in", 2),
+    Column("Asks to be let in"),
     Column("Name", 1, yields=2),
     Column("Asked"),
     Column("For another", yields=1),

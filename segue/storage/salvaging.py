@@ -48,6 +48,8 @@ def salvage(source: SqliteConnection, target: Path, advance: Callable[[int], obj
 def _copy(source: SqliteConnection, new: SqliteConnection, table: Table, advance: Callable[[int], object]) -> Salvaged:
     stored = {name for _, name, *_, hidden in source.rows(f"PRAGMA table_xinfo({table.name})") if not hidden}
     names = [column.name for column in table.columns if column.name in stored]
+    if not names:
+        return Salvaged(0, 0)  # the file is older than the table
     values = ", ".join("?" for _ in names)
     insert = f"INSERT OR IGNORE INTO {table.name} ({', '.join(names)}) VALUES ({values})"
     rows = holes = 0

@@ -277,6 +277,19 @@ def test_salvage_begins_again_when_somebody_has_written(
         assert db._store.read(OWNER_AT_CONSOLE, lambda tx: len(tx.messages.of("s1"))) > 280
 
 
+def test_what_is_older_than_a_table_is_salvaged_too(kept: Path, home: Path) -> None:
+    from segue.storage import repairing
+
+    with sqlite3.connect(home / "state.db") as beside:
+        beside.execute("DROP TABLE people")
+    beside.close()
+    damage(home, b"roses 150 ")
+    repairing.replace_with_salvage(home / "state.db", home / "copy.db", home / "work.db")
+    with SessionDB() as db:
+        assert db._store.read(OWNER_AT_CONSOLE, lambda tx: len(tx.messages.of("s1"))) > 280
+        assert db._store.read(OWNER_AT_CONSOLE, lambda tx: tx.people.listed()) == []
+
+
 def test_a_restore_that_cannot_be_finished_says_so(kept: Path, home: Path, tmp_path: Path, run: Run) -> None:
     (tmp_path / "elsewhere").mkdir()
     (home / "attachments").symlink_to(tmp_path / "elsewhere")
