@@ -18,6 +18,8 @@ class InboxState(StrEnum):
     DEAD = "dead"
 
 
+ERASED = '{"platform": "erased"}'
+"""The origin of a message whose words were removed for good; its name stays, so that it is never accepted again."""
 OPEN = (InboxState.WAITING, InboxState.RUNNING)
 
 
@@ -56,6 +58,8 @@ class Entry(NamedTuple):
     admitted_at: float
     is_person: int = 1
     turn_id: str | None = None
+    session_id: str | None = None
+    """The session that it is a message of."""
     reason: str | None = None
     ended_at: float | None = None
 

@@ -40,6 +40,7 @@ class Letter(NamedTuple):
     principal: str
     audience: str
     turn_id: str | None
+    session_id: str | None
     platform: str
     account: str
     chat: str

@@ -56,4 +56,4 @@ class LaneEars(Hears):
             "user", entry.content, entry.admitted_at, author=entry.author, platform_message_id=entry.message_id
         )
         append_message(tx, turn.session_id, said)
-        tx.inbox.change([entry], state=str(InboxState.RUNNING), turn_id=turn.id)
+        tx.inbox.change([entry], state=str(InboxState.RUNNING), turn_id=turn.id, session_id=turn.session_id)

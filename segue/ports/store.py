@@ -284,6 +284,9 @@ class Inbox(Protocol):
         """Every lane in which something waits or runs; who has waited longest first."""
 
     def change(self, entries: "Sequence[Entry]", **columns: Any) -> int: ...
+    def erase(self, session_ids: Collection[str]) -> int:
+        """Remove the words of what belongs to sessions; that it was accepted stays known."""
+
     def cursor(self, platform: str, account: str, name: str) -> str | None: ...
     def move_cursor(self, platform: str, account: str, name: str, value: str) -> None: ...
 
@@ -301,6 +304,9 @@ class Outbox(Protocol):
     def of_turn(self, turn_id: str) -> "list[Letter]": ...
     def listed(self, states: Collection[str], limit: int | None = None) -> "list[Letter]": ...
     def change(self, letter_id: int, **columns: Any) -> bool: ...
+    def erase(self, session_ids: Collection[str]) -> int:
+        """Remove what was sent in sessions."""
+
     def doubt_sending(self, platform: str, account: str) -> int:
         """Nobody is sending any more: what was on its way may have arrived."""
 

@@ -96,7 +96,7 @@ def begin_answer(tx: Transaction, batch: Batch, house: House, claim: Claim) -> B
     end_left_subagents(tx, opened.session.id, batch.now)
     turn = Turn(batch.turn_id, opened.session.id, batch.run_id, TurnState.RUNNING, 1, 0, batch.now)
     situation = turning.open_turn(tx, lease, turn, _messages(tx, batch))
-    tx.inbox.change(batch.entries, state=str(InboxState.RUNNING), turn_id=turn.id)
+    tx.inbox.change(batch.entries, state=str(InboxState.RUNNING), turn_id=turn.id, session_id=turn.session_id)
     return Begun(opened, lease, situation, decode(opened.session.model_config))
 
 
@@ -119,7 +119,7 @@ def end_answer(tx: Transaction, outcome: Outcome, posting: Posting) -> None:
     tx.inbox.change(entries, state=str(state), reason=reason, ended_at=outcome.at)
     session = tx.sessions.find(outcome.turn.session_id)
     override = decode(session.model_config).send if session else None
-    envelope = envelope_of(entries[-1], f"{outcome.turn.id}:reply", outcome.turn.id)
+    envelope = envelope_of(entries[-1], f"{outcome.turn.id}:reply", outcome.turn.session_id, outcome.turn.id)
     if outcome.state is TurnState.DONE:
         complete_turn(tx, entries[0].lane_key)
     if outcome.state is not TurnState.STOPPED and not is_silent(outcome.text):
@@ -192,7 +192,8 @@ def _tell_reset(tx: Transaction, opened: Opened, first: Entry, house: House) -> 
     policy = policy_of(parse_key(first.lane_key, house.rules.keys.main_key), first.source, house.rules.policies)
     if policy.notify:
         text = notice_of_reset(decision.reason, old)
-        post(tx, house.posting, envelope_of(first, f"{opened.session.id}:reset"), text, What.NOTICE, first.admitted_at)
+        envelope = envelope_of(first, f"{opened.session.id}:reset", old.id)
+        post(tx, house.posting, envelope, text, What.NOTICE, first.admitted_at)
 
 
 def notice_of_reset(reason: ResetReason, old: Session) -> str:

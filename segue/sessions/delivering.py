@@ -35,13 +35,22 @@ class Envelope(NamedTuple):
     name: str
     """What it is about: the same for the same, so that it is written once."""
     turn_id: str | None = None
+    session_id: str | None = None
     reply_to: str | None = None
 
 
-def envelope_of(entry: Entry, name: str, turn_id: str | None = None) -> Envelope:
+def envelope_of(entry: Entry, name: str, session_id: str | None = None, turn_id: str | None = None) -> Envelope:
     """Back to where a message came from."""
-    source = entry.source
-    return Envelope(entry.lane_key, entry.principal, entry.audience, source, name, turn_id, entry.message_id)
+    return Envelope(
+        lane_key=entry.lane_key,
+        principal=entry.principal,
+        audience=entry.audience,
+        source=entry.source,
+        name=name,
+        turn_id=turn_id,
+        session_id=session_id,
+        reply_to=entry.message_id,
+    )
 
 
 def post(
@@ -68,6 +77,7 @@ def post(
                 principal=envelope.principal,
                 audience=envelope.audience,
                 turn_id=envelope.turn_id,
+                session_id=envelope.session_id,
                 platform=source.platform,
                 account=source.account or "",
                 chat=chat_of(source),

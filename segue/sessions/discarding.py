@@ -52,6 +52,8 @@ def purge_conversation(tx: Transaction, session_id: str) -> int:
     else:
         parts = find_conversation(tx, session_id)
     copies = [entry for entry in tx.trash.listed() if entry.session_id in parts or entry.conversation in parts]
+    tx.inbox.erase(parts)
+    tx.outbox.erase(parts)
     return tx.trash.remove(copies) + tx.sessions.delete(parts)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from segue.core.inbox import OPEN, Entry, InboxState
+from segue.core.inbox import ERASED, OPEN, Entry, InboxState
 from segue.core.scope import Scope
 from segue.ports.store import Inbox, Standing
 from segue.storage.sql import ALL, Condition, Executor, columns, placeholders, visible
@@ -84,6 +84,12 @@ class SqlInbox(Inbox):
         where.add_membership("id", [entry.id for entry in entries])
         listed = ", ".join(f"{name} = :{name}" for name in values)
         return self._db.run(f"UPDATE inbox SET {listed} WHERE {where.sql}", where.parameters | values)
+
+    def erase(self, session_ids: Collection[str]) -> int:
+        where = visible(self._scope)
+        where.add_membership("session_id", session_ids)
+        sql = f"UPDATE inbox SET text = '', parts = NULL, origin = :origin WHERE {where.sql}"
+        return self._db.run(sql, where.parameters | {"origin": ERASED})
 
     def cursor(self, platform: str, account: str, name: str) -> str | None:
         sql = "SELECT value FROM cursors WHERE platform = :platform AND account = :account AND name = :name"

@@ -54,6 +54,11 @@ class SqlOutbox(Outbox):
         listed = ", ".join(f"{name} = :{name}" for name in values)
         return self._db.run(f"UPDATE outbox SET {listed} WHERE {where.sql}", where.parameters | values) > 0
 
+    def erase(self, session_ids: Collection[str]) -> int:
+        where = visible(self._scope)
+        where.add_membership("session_id", session_ids)
+        return self._db.run(f"DELETE FROM outbox WHERE {where.sql}", where.parameters)
+
     def doubt_sending(self, platform: str, account: str) -> int:
         where = visible(self._scope)
         where.add("platform = :platform AND account = :account", platform=platform, account=account)

@@ -322,6 +322,7 @@ INBOX = Table(
         Column("admitted_at", "REAL", "NOT NULL"),
         Column("is_person", "INTEGER", "NOT NULL DEFAULT 1"),
         Column("turn_id", "TEXT"),
+        Column("session_id", "TEXT"),
         Column("reason", "TEXT"),
         Column("ended_at", "REAL"),
     ),
@@ -337,6 +338,7 @@ OUTBOX = Table(
         Column("principal", "TEXT", "NOT NULL"),
         Column("audience", "TEXT", "NOT NULL DEFAULT ''"),
         Column("turn_id", "TEXT"),
+        Column("session_id", "TEXT"),
         Column("platform", "TEXT", "NOT NULL"),
         Column("account", "TEXT", "NOT NULL"),
         Column("chat", "TEXT", "NOT NULL"),
@@ -440,6 +442,8 @@ INDEXES = (
         "CREATE INDEX IF NOT EXISTS idx_outbox_unsent ON outbox(platform, account, id)"
         " WHERE state IN ('pending', 'sending', 'unknown')"
     ),
+    "CREATE INDEX IF NOT EXISTS idx_inbox_session ON inbox(session_id) WHERE session_id IS NOT NULL",
+    "CREATE INDEX IF NOT EXISTS idx_outbox_session ON outbox(session_id) WHERE session_id IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS idx_outbox_turn ON outbox(turn_id) WHERE turn_id IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS idx_turns_run ON turns(run_id) WHERE state = 'running'",
     "CREATE UNIQUE INDEX IF NOT EXISTS idx_turns_running ON turns(session_id) WHERE state = 'running'",

@@ -14,19 +14,24 @@ from hypothesis import strategies as st
 from segue.core.background import Process, ProcessState
 from segue.core.errors import SegueError
 from segue.core.ids import LaneKey
+from segue.core.inbound import Inbound
+from segue.core.inbox import Entry, InboxState, entry_of
 from segue.core.lifecycle import Lane
 from segue.core.markdown import Markdown
 from segue.core.messages import draft
+from segue.core.outbox import OutboxState, What
 from segue.core.pairing import PairedPerson, Pairing
 from segue.core.policy import ResetReason
 from segue.core.query import Word, parse
 from segue.core.scope import OWNER_AT_CONSOLE, Audience, Principal, Scope
 from segue.core.sessions import Session
+from segue.core.sources import SessionSource
 from segue.core.turns import Heard, Step, StepKind, StepState, Turn, TurnState
 from segue.core.usage import Billing, Usage
 from segue.ports import store as ports
 from segue.ports.store import Filter, Narrowing, ResetRow, Stretch, Transaction
 from segue.sessions import discarding, exporting, finding, insights, listing, reading, recalling, searching
+from segue.sessions.delivering import Posting, envelope_of, post
 from segue.sessions.recording import add_usage, append_message
 from segue.storage.store import SqlStore
 
@@ -64,6 +69,8 @@ class Asker:
         self.lanes = [f"{name}-lane" for name in names]
         self.turns = [f"{name}-turn" for name in names]
         self.processes = [f"{name}-process" for name in names]
+        self.runs = [f"{name}-run" for name in names]
+        self.entries = [_entry(name, *PLACES[:1], *PEOPLE[:1]) for name in names]
         self.people = [f"{name}-peer" for name in names]
         self.words = [f"{name}w" for name in names]
         self.numbers = range(newest - 3 * len(names), newest + 1)
@@ -110,6 +117,21 @@ def every_table(asker: Asker) -> dict[str, Any]:
         "Lanes.listed": tx.lanes.listed(),
         "Lanes.resets": each(tx.lanes.resets, asker.lanes),
         "Lanes.reset_into": each(tx.lanes.reset_into, asker.ids),
+        "Inbox.find": each(tx.inbox.find, range(1, 99)),
+        "Inbox.named": each(tx.inbox.named, asker.entries),
+        "Inbox.waiting": each(tx.inbox.waiting, asker.lanes),
+        "Inbox.running": each(tx.inbox.running, asker.lanes),
+        "Inbox.standing": each(tx.inbox.standing, asker.lanes),
+        "Inbox.left_out": each(lambda key: tx.inbox.left_out(key, ""), asker.lanes),
+        "Inbox.of_turn": each(tx.inbox.of_turn, asker.turns),
+        "Inbox.listed": tx.inbox.listed(list(InboxState)),
+        "Inbox.open_lanes": tx.inbox.open_lanes(),
+        "Outbox.find": each(tx.outbox.find, range(1, 99)),
+        "Outbox.unsent": tx.outbox.unsent("telegram", ""),
+        "Outbox.of_turn": each(tx.outbox.of_turn, asker.turns),
+        "Outbox.listed": tx.outbox.listed(list(OutboxState)),
+        "Turns.find": each(tx.turns.find, asker.turns),
+        "Turns.running_of": each(tx.turns.running_of, asker.runs),
         "Turns.has_kind": each(lambda one: tx.turns.has_kind(one, "answer"), asker.ids),
         "Turns.heard_in": each(tx.turns.heard_in, asker.ids),
         "Turns.running_in": each(tx.turns.running_in, asker.ids),
@@ -148,6 +170,8 @@ NO_READS = {
     "Ledger": "add settle",
     "Processes": "insert change",
     "People": "put remove put_pairing use_pairing forget_pairings forget_expired",
+    "Inbox": "add change erase move_cursor",
+    "Outbox": "add change erase doubt_sending",
     "Leases": "take hold release now add_run change_run",
     "Trash": "put remove",
     "Meta": "set remove",
@@ -155,7 +179,8 @@ NO_READS = {
 }
 TELL_NOTHING = {
     "Sessions": "holder_of titles_of",  # a principal's titles, in whatever room, so that each is theirs once
-    "Leases": "find find_run",  # asked by the program for itself, and holds nothing that anybody said
+    "Inbox": "cursor",  # how far a platform was read, which the program asks for itself
+    "Leases": "find find_run open_runs count_crashes",  # asked by the program for itself; nobody said any of it
     "Search": "frequency state is_whole",  # numbers; that they tell nothing is asked of whole answers elsewhere
 }
 
@@ -206,6 +231,11 @@ def told(said: Any) -> set[str]:
     return set(MARKER.findall(repr(said)))
 
 
+def _entry(name: str, audience: str, principal: str) -> Entry:
+    inbound = Inbound(SessionSource(platform="telegram", chat_id=f"{name}-chat"), f"{name}-message", f"{name}w")
+    return entry_of(inbound, f"{name}-lane", principal, audience, principal, NOW)
+
+
 def furnish(tx: Transaction, owners: list[tuple[str, str]]) -> None:
     at = datetime.fromtimestamp(NOW, UTC)
     for number, (principal, audience) in enumerate(owners):
@@ -229,6 +259,12 @@ def furnish(tx: Transaction, owners: list[tuple[str, str]]) -> None:
         tx.turns.hear(Heard(f"{name}-turn", 1, f"{name}w", NOW))
         process = Process(f"{name}-process", session.id, "run", f"{name}w", "/", 1, ProcessState.RUNNING, NOW)
         tx.processes.insert(process)
+        received = _entry(name, audience, principal)
+        entry_id = tx.inbox.add(received)
+        assert entry_id is not None
+        tx.inbox.change([received._replace(id=entry_id)], turn_id=f"{name}-turn")
+        envelope = envelope_of(received._replace(id=entry_id), name, session.id, f"{name}-turn")
+        post(tx, Posting(lambda _platform, _account: None), envelope, f"{name}w", What.REPLY, NOW)
         tx.people.put(PairedPerson("telegram", f"{name}-peer", "person", f"{name}w", NOW, "console"))
         tx.people.put_pairing(
             Pairing("telegram", f"{name}-peer", 1, "", f"{name}-chat", f"{name}w", NOW, NOW + 9, 0, "pending")
@@ -301,6 +337,7 @@ def test_whoever_may_see_it_is_told(store: SqlStore) -> None:
         "Sessions.count", "Sessions.by_source", "Messages.count", "Messages.per_slot_since", "Trash.oldest", "stats",
         "Messages.last_user_seqs", "Sessions.spawned_by", "Trash.listed", "Trash.older_than", "Trash.payload", "trash",
         "Sessions.children", "Meta.get", "prunable", "Messages.said", "Ledger.total", "Ledger.per_slot",
+        "Inbox.left_out", "Inbox.running", "Inbox.standing",
         "Turns.has_kind", "People.find", "People.listed", "People.pairings",
     }  # fmt: skip
     owner = store.read(OWNER_AT_CONSOLE, answers, ["zq00", "zq01", "zq02"])
@@ -332,3 +369,6 @@ def empty(store: SqlStore) -> None:
             tx.people.forget_pairings(person.platform, person.peer)
 
     store.write(OWNER_AT_CONSOLE, work)
+    with store._engine.writing(9.0, OWNER_AT_CONSOLE) as executor:
+        for table in ("inbox", "outbox"):  # whose rows nobody deletes
+            executor.run(f"DELETE FROM {table}", {})

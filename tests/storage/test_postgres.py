@@ -12,17 +12,22 @@ from psycopg.conninfo import conninfo_to_dict
 from segue.core.background import Process, ProcessState
 from segue.core.errors import SchemaTooNew, StoreBusy, StoreClosed, StoreError, StoreReadOnly
 from segue.core.ids import LaneKey
+from segue.core.inbound import Inbound
+from segue.core.inbox import entry_of
 from segue.core.leases import Run
 from segue.core.lifecycle import Lane
 from segue.core.messages import draft
+from segue.core.outbox import What
 from segue.core.pairing import PairedPerson, Pairing
 from segue.core.policy import ResetReason
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.scope import Audience, Principal, Scope
 from segue.core.sessions import Session
+from segue.core.sources import SessionSource
 from segue.core.turns import Heard, Step, StepKind, StepState, Turn, TurnState
 from segue.core.usage import Billing, Purpose, Usage, spent
 from segue.ports.store import ResetRow, Transaction, TrashEntry
+from segue.sessions.delivering import Posting, envelope_of, post
 from segue.sessions.recording import append_message
 from segue.sessions.starting import create_session
 from segue.storage.meta import drawer_of
@@ -57,6 +62,13 @@ def furnish(tx: Transaction, name: str, scope: Scope) -> None:
     tx.turns.hear(Heard(f"turn of {name}", 1, "and leeks", 1.0))
     tx.ledger.add(spent(name, 1.0, Purpose.ANSWER, Usage(input_tokens=1), Billing()))
     tx.processes.insert(Process(f"process of {name}", name, "run", "sleep 1", "/", 1, ProcessState.RUNNING, 1.0))
+    inbound = Inbound(SessionSource(platform="telegram", chat_id=name), name, f"words of {name}")
+    entry_id = tx.inbox.add(entry_of(inbound, key, scope.principal, scope.audience, scope.principal, 1.0))
+    assert entry_id is not None
+    received = tx.inbox.find(entry_id)
+    assert received is not None
+    posting = Posting(lambda _platform, _account: None)
+    post(tx, posting, envelope_of(received, name), f"words for {name}", What.REPLY, 1.0)
     tx.leases.add_run(Run(f"run of {name}", "segue chat", "host", "boot", 1, "1", 1.0, 1.0))
     tx.leases.take(f"session:{name}", "run", scope.principal, 60.0)
 
@@ -64,9 +76,10 @@ def furnish(tx: Transaction, name: str, scope: Scope) -> None:
 def let_in(tx: Transaction, name: str) -> None:
     tx.people.put(PairedPerson("telegram", name, "person", name, 1.0, "console"))
     tx.people.put_pairing(Pairing("telegram", name, 1, "", "", name, 1.0, 2.0, 0, "pending"))
+    tx.inbox.move_cursor("telegram", name, "offset", "1")
 
 
-ONLY_THE_OWNERS = {"search_words", "runs", "people", "pairings"}
+ONLY_THE_OWNERS = {"search_words", "runs", "people", "pairings", "cursors"}
 
 
 @pytest.fixture

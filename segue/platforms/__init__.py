@@ -1,0 +1,1 @@
+"""Platforms: one folder each, with the same files. None knows another."""
