@@ -22,6 +22,10 @@ class Takes(StrEnum):
 class Where(StrEnum):
     EVERYWHERE = "everywhere"
     TERMINAL = "terminal"
+    PLATFORMS = "platforms"
+
+    def is_here(self, *, in_terminal: bool) -> bool:
+        return self is Where.EVERYWHERE or (self is Where.TERMINAL) == in_terminal
 
 
 class Spec(NamedTuple):
@@ -147,6 +151,44 @@ COMMANDS = (
         "/stop",
     ),
     Spec(
+        *("queue", _CHAT, Takes.TEXT, "[TEXT|MODE]", "what happens to messages that come while it answers"),
+        "Alone: how many wait, and the mode. TEXT has an answer of its own, behind those before it. Modes are collect"
+        " (one answer for all), followup (one for each), steer (heard between two steps), interrupt (the newest alone)"
+        " and default.",
+        "/queue And then tell me about the trams.",
+        aliases=("q",),
+        where=Where.PLATFORMS,
+    ),
+    Spec(
+        *("steer", _CHAT, Takes.TEXT, "TEXT", "say something to the answer that is being written"),
+        "It is heard between two steps; when nothing is being written, it is answered like any message.",
+        "/steer Only hotels with a view.",
+        where=Where.PLATFORMS,
+    ),
+    Spec(
+        *("send", _CHAT, Takes.WORD, "[on|off|inherit]", "whether answers are sent here"),
+        "For this conversation, whatever the settings say; `inherit` leaves it to them. For owners.",
+        "/send off",
+        where=Where.PLATFORMS,
+    ),
+    Spec(
+        *("sethome", _CHAT, Takes.NOTHING, "", "make this the home channel of the platform"),
+        "What runs by itself, and /handoff, go there. For owners.",
+        "/sethome",
+        where=Where.PLATFORMS,
+    ),
+    Spec(
+        *("handoff", _CONVERSATIONS, Takes.WORD, "PLATFORM", "go on in the home channel of a platform"),
+        "The conversation goes on there, with all that was said. For owners.",
+        "/handoff telegram",
+    ),
+    Spec(
+        *("restart", _CHAT, Takes.NOTHING, "", "restart the gateway"),
+        "Answers that are being written come to their end first, or go on afterwards. For owners.",
+        "/restart",
+        where=Where.PLATFORMS,
+    ),
+    Spec(
         *("help", _CHAT, Takes.WORD, "[COMMAND]", "what can be typed here"),
         "With the name of a command: more about it.",
         "/help branch",
@@ -204,12 +246,12 @@ def parse(text: str, *, bot: str = "", in_terminal: bool = True) -> Command | Un
 def find_spec(name: str, *, in_terminal: bool = True) -> Spec | None:
     """The command of that name, with or without its slash, where it is asked for."""
     spec = _BY_NAME.get(name.removeprefix("/").lower())
-    return spec if spec and (in_terminal or spec.where is Where.EVERYWHERE) else None
+    return spec if spec and spec.where.is_here(in_terminal=in_terminal) else None
 
 
 def known(*, in_terminal: bool = True) -> Iterator[Spec]:
     """Every command there is, in the order of the table."""
-    return (spec for spec in COMMANDS if in_terminal or spec.where is Where.EVERYWHERE)
+    return (spec for spec in COMMANDS if spec.where.is_here(in_terminal=in_terminal))
 
 
 def near(name: str, in_terminal: bool = True) -> str | None:

@@ -21,6 +21,7 @@ from segue.core.outbox import What
 from segue.core.preferences import Preferences
 from segue.core.queueing import QueueRules
 from segue.core.turns import TurnState
+from segue.gateway.clerk import Clerk
 from segue.gateway.ears import LaneEars
 from segue.gateway.holding import LaneHolder
 from segue.ports.agent import Agent
@@ -54,8 +55,6 @@ class Staff:
     """Of a platform."""
     shown: Callable[[Entry, str], Callable[[Event], None]]
     """Shows what happens in a turn to whoever wrote a message."""
-    carry_out: Callable[[LaneHolder, Entry], Awaitable[None]]
-    """Does what a command says."""
     turn_seconds: float = 1800.0
     freshness: float = 3600.0
     most_attempts: int = MOST_ATTEMPTS
@@ -74,11 +73,20 @@ class Running(NamedTuple):
 class Office:
     """Does one thing after another in lanes."""
 
-    def __init__(self, door: Door, presence: Presence, house: House, staff: Staff, sent: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        door: Door,
+        presence: Presence,
+        house: House,
+        staff: Staff,
+        clerk: Clerk,
+        sent: Callable[[], None],
+    ) -> None:
         self._door = door
         self._presence = presence
         self._house = house
         self._staff = staff
+        self._clerk = clerk
         self._sent = sent
         self._running: dict[str, Running] = {}
         self._ends: dict[str, tuple[TurnState, str]] = {}
@@ -109,7 +117,7 @@ class Office:
                 await self._door.write(self._forget, holder, entries)
                 self._sent()
             case Carry(entry):
-                await self._staff.carry_out(holder, entry)
+                await self._clerk.carry_out(holder, entry)
                 self._sent()
             case AnswerThese():
                 return await self._answer(holder, due)

@@ -8,12 +8,14 @@ from segue.agent.holding import Presence
 from segue.core.leases import Run
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.gateway.answering import Office, Staff
+from segue.gateway.clerk import Clerk, Means
 from segue.gateway.connecting import Connection
-from segue.gateway.desk import Desk, Routing
+from segue.gateway.desk import Desk
 from segue.gateway.gateway import Gateway
 from segue.gateway.lanes import Lanes
 from segue.ports.platform import Platform, Traits
 from segue.ports.store import Store
+from segue.sessions.admitting import Routing
 from segue.sessions.answering import House
 from segue.sessions.leasing import IsGone
 
@@ -36,6 +38,7 @@ def assemble(
     grounds: Grounds,
     house: House,
     staff: Staff,
+    means: Means,
     routing: Routing,
     platforms: Sequence[Platform],
     drain_seconds: float = 30.0,
@@ -44,8 +47,9 @@ def assemble(
     door, front = Door(grounds.store, OWNER_AT_CONSOLE), Door(grounds.store, OWNER_AT_CONSOLE)
     presence = Presence(door, grounds.run, grounds.is_gone)
     desk = Desk(front, routing, lambda accepted: gateway.accepted(accepted))
-    office = Office(door, presence, house, staff, lambda: gateway.sent())
+    clerk = Clerk(door, house, routing.keys, means)
+    office = Office(door, presence, house, staff, clerk, lambda: gateway.sent())
     lanes = Lanes(door, presence, office)
     connections = [Connection(door, presence, platform, desk) for platform in platforms]
-    gateway = Gateway(door, presence, desk, office, lanes, connections, drain_seconds)
+    gateway = Gateway(door, presence, desk, office, clerk, lanes, connections, drain_seconds)
     return gateway

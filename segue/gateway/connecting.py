@@ -85,8 +85,8 @@ class Connection:
                 group.create_task(self.delivery.run())
         except* SegueError as errors:
             self._down(str(errors.exceptions[0]))
-        except* OSError as errors:
-            self._down(str(errors.exceptions[0]))
+        except* Exception as errors:  # noqa: BLE001 - of an adapter anything may come, and the others go on
+            self._down(f"{type(errors.exceptions[0]).__name__}: {errors.exceptions[0]}")
         _log.warning("%s is not connected: %s", self.platform.name, self.link.trouble)
 
     def _down(self, trouble: str) -> None:

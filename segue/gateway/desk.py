@@ -8,30 +8,18 @@ from typing import NamedTuple
 from segue.agent.door import Door
 from segue.core.errors import StoreError
 from segue.core.inbound import Inbound, Receipt
-from segue.core.inbox import Entry, Want, entry_of
-from segue.core.keys import KeyRules, build_key, place_of
-from segue.core.principals import principal_of, scope_in
-from segue.core.queueing import QueueRules
+from segue.core.keys import place_of
 from segue.ports.failpoints import Point, reached
-from segue.sessions.accepting import Accepted, Arrived, accept_all
+from segue.sessions.accepting import Accepted
+from segue.sessions.admitting import Ignored, Routing, admit_all
 
 MOST_AT_ONCE = 256
 
 
-class Routing(NamedTuple):
-    """The rules by which a message finds its lane."""
-
-    keys: KeyRules
-    queue: Callable[[str], QueueRules]
-    """Of a platform."""
-    agent: Callable[[Inbound], str]
-    """Who answers it."""
-    want: Callable[[Inbound], Want]
-
-
 class _Waiting(NamedTuple):
-    arrived: Arrived
-    done: "asyncio.Future[Accepted]"
+    inbound: Inbound
+    at: float
+    done: "asyncio.Future[Receipt]"
 
 
 class Desk:
@@ -49,14 +37,12 @@ class Desk:
         """Take a message in. It is safe when this returns, and when it raises it is not."""
         if not self.is_open:
             raise StoreError("The gateway takes nothing in at the moment; try again.")
-        entry = self._entry(inbound)
-        rules = self._routing.queue(inbound.source.platform)
-        waiting = _Waiting(Arrived(entry, rules, inbound.cursor), asyncio.get_running_loop().create_future())
+        place_of(inbound.source, self._routing.keys)  # what cannot have a lane is refused here, and not among others
+        waiting = _Waiting(inbound, time.time(), asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         if self._writing is None or self._writing.done():
             self._writing = asyncio.create_task(self._write())
-        accepted = await waiting.done
-        return _receipt(accepted)
+        return await waiting.done
 
     async def cursor(self, platform: str, account: str, name: str) -> str | None:
         return await self._door.read(lambda tx: tx.inbox.cursor(platform, account, name))
@@ -70,27 +56,21 @@ class Desk:
     def close_door(self) -> None:
         self._door.close()
 
-    def _entry(self, inbound: Inbound) -> Entry:
-        source, keys = inbound.source, self._routing.keys
-        place, person = place_of(source, keys, self._routing.agent(inbound)), principal_of(source, keys)
-        scope = scope_in(place, person)
-        entry = entry_of(inbound, build_key(place), scope.principal, scope.room or "", person, time.time())
-        return entry._replace(want=self._routing.want(inbound))
-
     async def _write(self) -> None:
         while self._waiting:
             batch, self._waiting = self._waiting[:MOST_AT_ONCE], self._waiting[MOST_AT_ONCE:]
             reached(Point.BEFORE_ACCEPT)
             try:
-                accepted = await self._door.write(accept_all, [one.arrived for one in batch])
+                outcomes = await self._door.write(admit_all, [one[:2] for one in batch], self._routing)
             except StoreError as error:
                 _fail(batch, error)
                 continue
             reached(Point.AFTER_ACCEPT)
-            for one, done in zip(batch, accepted, strict=True):
-                self._accepted(done)
+            for one, outcome in zip(batch, outcomes, strict=True):
+                if isinstance(outcome, Accepted):
+                    self._accepted(outcome)
                 if not one.done.done():
-                    one.done.set_result(done)
+                    one.done.set_result(_receipt(outcome))
 
 
 def _fail(batch: list[_Waiting], error: StoreError) -> None:
@@ -99,7 +79,9 @@ def _fail(batch: list[_Waiting], error: StoreError) -> None:
             one.done.set_exception(error)
 
 
-def _receipt(accepted: Accepted) -> Receipt:
-    if not accepted.is_new:
+def _receipt(outcome: Accepted | Ignored) -> Receipt:
+    if isinstance(outcome, Ignored):
+        return Receipt.IGNORED
+    if not outcome.is_new:
         return Receipt.KNOWN
-    return Receipt.REFUSED if accepted.is_refused else Receipt.ACCEPTED
+    return Receipt.REFUSED if outcome.is_refused else Receipt.ACCEPTED

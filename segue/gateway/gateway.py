@@ -4,12 +4,15 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from segue.agent.door import Door
 from segue.agent.holding import Presence
+from segue.core.errors import StoreError
+from segue.core.inbox import Entry, Want
 from segue.core.lifecycle import Interruption
 from segue.gateway.answering import Office
+from segue.gateway.clerk import Clerk
 from segue.gateway.connecting import Connection
 from segue.gateway.desk import Desk
 from segue.gateway.lanes import Lanes
@@ -31,9 +34,11 @@ class Gateway:
     presence: Presence
     desk: Desk
     office: Office
+    clerk: Clerk
     lanes: Lanes
     connections: Sequence[Connection]
     drain_seconds: float = 30.0
+    _doing: "set[asyncio.Task[None]]" = field(default_factory=set)
 
     async def run(self, stop: asyncio.Event, reason: Interruption = Interruption.SHUTDOWN_DRAIN) -> None:
         """Live until told to stop."""
@@ -55,13 +60,30 @@ class Gateway:
         """A message has been put down."""
         if not accepted.is_new:
             return
-        key = accepted.entry.lane_key
-        running = self.office.running_in(key)
-        if accepted.interrupts:
-            self.office.stop(key, "A newer message took its place.")
+        entry = accepted.entry
+        running = self.office.running_in(entry.lane_key)
+        if accepted.is_ending:
+            self.office.stop(entry.lane_key, f"It was stopped by message {entry.id}.")
         elif accepted.is_steering and running is not None:
-            running.ears.hear(accepted.entry)
-        self.lanes.wake(key)
+            running.ears.hear(entry)
+        if entry.want == Want.COMMAND and running is not None and self.clerk.is_at_once(entry):
+            self._do_at_once(entry)
+        if accepted.is_refused:
+            self.sent()
+        self.lanes.wake(entry.lane_key)
+
+    def _do_at_once(self, entry: Entry) -> None:
+        """What only reads is told beside the answer that is being written."""
+        doing = asyncio.create_task(self._carried_out(entry))
+        self._doing.add(doing)
+        doing.add_done_callback(self._doing.discard)
+
+    async def _carried_out(self, entry: Entry) -> None:
+        try:
+            await self.clerk.carry_out(None, entry)
+        except StoreError as error:
+            _log.warning("A command waits for its turn: %s", error)
+        self.sent()
 
     def sent(self) -> None:
         """Something is to be sent."""

@@ -2,6 +2,7 @@
 
 from segue.agent.holding import Holds, Presence
 from segue.core.leases import Lease, lane_lease, session_lease
+from segue.core.scope import OWNER
 from segue.ports.store import Transaction
 from segue.sessions import leasing
 
@@ -41,6 +42,7 @@ class LaneHolder(Holds):
 
 
 def take_lane(tx: Transaction, key: str, run_id: str, is_gone: leasing.IsGone) -> Lease:
-    """Take a lane that nobody works in."""
-    lane = tx.lanes.find(key)
-    return leasing.take_lease(tx, lane_lease(key), run_id, lane.principal if lane else "owner", is_gone)
+    """Take a lane that nobody works in, for whom it belongs to."""
+    lane, waiting = tx.lanes.find(key), tx.inbox.waiting(key, 1)
+    principal = lane.principal if lane else waiting[0].principal if waiting else OWNER
+    return leasing.take_lease(tx, lane_lease(key), run_id, principal, is_gone)

@@ -21,7 +21,7 @@ class Accepted(NamedTuple):
     is_new: bool
     is_steering: bool = False
     """Whether the turn that runs should hear it."""
-    interrupts: bool = False
+    is_ending: bool = False
     """Whether the turn that runs should end for it."""
     cancelled: tuple[Entry, ...] = ()
     """What was cancelled for it."""
@@ -31,7 +31,14 @@ class Accepted(NamedTuple):
         return self.entry.state == InboxState.REFUSED
 
 
-def accept(tx: Transaction, entry: Entry, rules: QueueRules, cursor: Cursor | None = None) -> Accepted:
+def accept(
+    tx: Transaction,
+    entry: Entry,
+    rules: QueueRules,
+    cursor: Cursor | None = None,
+    is_clearing: bool = False,
+    is_steering: bool = False,
+) -> Accepted:
     """Put a message down, in the transaction that moves the platform's cursor. A second time it changes nothing."""
     if cursor is not None:
         tx.inbox.move_cursor(entry.platform, entry.account, cursor.name, cursor.value)
@@ -44,25 +51,16 @@ def accept(tx: Transaction, entry: Entry, rules: QueueRules, cursor: Cursor | No
         return Accepted(entry, is_new=False)
     entry = entry._replace(id=number)
     cancelled = _edited(tx, entry)
+    if is_clearing:
+        cancelled += cancel(tx, _earlier(tx, entry), cancelled_by(entry), entry.admitted_at)
     match admission:
         case Interrupt():
             cancelled += _overtaken(tx, entry)
         case MakeRoom(dropped):
             cancelled += _dropped(tx, entry, dropped, rules.drop)
-    return Accepted(entry, True, isinstance(admission, Steer), isinstance(admission, Interrupt), tuple(cancelled))
-
-
-class Arrived(NamedTuple):
-    """A message that is to be put down."""
-
-    entry: Entry
-    rules: QueueRules
-    cursor: Cursor | None = None
-
-
-def accept_all(tx: Transaction, arrived: Sequence[Arrived]) -> list[Accepted]:
-    """Many at once: one commit confirms all of them."""
-    return [accept(tx, *one) for one in arrived]
+    is_heard = is_steering or isinstance(admission, Steer)
+    is_ending = is_clearing or isinstance(admission, Interrupt)
+    return Accepted(entry, True, is_heard, is_ending, tuple(cancelled))
 
 
 def cancel(tx: Transaction, entries: Sequence[Entry], reason: str, now: float) -> list[Entry]:
@@ -79,13 +77,22 @@ def _edited(tx: Transaction, entry: Entry) -> list[Entry]:
     return cancel(tx, earlier, EDITED, entry.admitted_at)
 
 
+def cancelled_by(entry: Entry) -> str:
+    """Why what waited before a command is not answered."""
+    return f"It was cancelled by message {entry.id}."
+
+
+def _earlier(tx: Transaction, entry: Entry) -> list[Entry]:
+    return [one for one in tx.inbox.waiting(entry.lane_key) if one.id < entry.id and one.want != Want.COMMAND]
+
+
 def _overtaken(tx: Transaction, entry: Entry) -> list[Entry]:
-    waiting = [one for one in tx.inbox.waiting(entry.lane_key) if one.id != entry.id and one.want == Want.PLAIN]
+    waiting = [one for one in _earlier(tx, entry) if one.want == Want.PLAIN]
     return cancel(tx, waiting, OVERTAKEN, entry.admitted_at)
 
 
 def _dropped(tx: Transaction, entry: Entry, dropped: int, drop: Drop) -> list[Entry]:
     """The oldest that can go; what they said is passed on when the rule says so."""
-    waiting = [one for one in tx.inbox.waiting(entry.lane_key) if one.id != entry.id and one.want == Want.PLAIN]
+    waiting = [one for one in _earlier(tx, entry) if one.want == Want.PLAIN]
     reason = TOO_MANY if drop is Drop.OLD else SUMMARISED
     return cancel(tx, waiting[:dropped], reason, entry.admitted_at)

@@ -25,6 +25,7 @@ from segue.sessions.accepting import SUMMARISED
 from segue.sessions.delegating import end_left_subagents
 from segue.sessions.delivering import Posting, envelope_of, post
 from segue.sessions.opening import Arrival, Opened, Rules, open_session, policy_of
+from segue.sessions.pairing import rules_with_owners
 from segue.sessions.steering import complete_turn, suspend_lane
 from segue.sessions.turning import Outcome, Situation
 
@@ -88,9 +89,9 @@ def begin_answer(tx: Transaction, batch: Batch, house: House, claim: Claim) -> B
         force_new=batch.is_fresh,
         is_person=bool(first.is_person),
     )
-    opened = open_session(tx, arrival, house.rules)
+    opened = open_session(tx, arrival, _rules_now(tx, house))
     if isinstance(opened.decision, Start | Reset):
-        opened = _furnished(tx, opened, house)
+        opened = furnish(tx, opened, house)
         _tell_reset(tx, opened, first, house)
     lease = claim(tx, opened.session.id, opened.session.principal)
     end_left_subagents(tx, opened.session.id, batch.now)
@@ -135,6 +136,11 @@ def bury_answer(tx: Transaction, lane: Lane, outcome: Outcome, posting: Posting)
     suspend_lane(tx, lane.key, instant(outcome.at), outcome.reason or "stuck")
 
 
+def _rules_now(tx: Transaction, house: House) -> Rules:
+    """The rules with the owners who were made so since."""
+    return house.rules._replace(keys=rules_with_owners(tx, house.rules.keys))
+
+
 def has_background_work(tx: Transaction, lane_key: str) -> bool:
     """Whether something that the lane's session has started still runs."""
     lane = tx.lanes.find(lane_key)
@@ -170,7 +176,7 @@ def _messages(tx: Transaction, batch: Batch) -> list[Draft]:
     ]
 
 
-def _furnished(tx: Transaction, opened: Opened, house: House) -> Opened:
+def furnish(tx: Transaction, opened: Opened, house: House) -> Opened:
     """A session that begins is told where it is, and takes over what the last one chose."""
     session, earlier, chosen = opened.session, None, Preferences()
     if isinstance(opened.decision, Reset):

@@ -55,7 +55,7 @@ def open_session(tx: Transaction, arrival: Arrival, rules: Rules) -> Opened:
     decision = decide(lane, policy, now, busy=arrival.busy, freshness=rules.freshness)
     if arrival.force_new and lane is not None and not isinstance(decision, Start):
         decision = Reset(ResetReason.ASKED)
-    lane = lane or _new_lane(place, source, scope, now)
+    lane = lane or new_lane(place, source, scope, now)
     spoken_at = now if arrival.is_person else lane.last_person_at
     lane = lane._replace(origin=source, last_person_at=spoken_at, updated_at=now, finalised_at=None)
     if isinstance(decision, Start):
@@ -125,7 +125,8 @@ def save_lane(tx: Transaction, lane: Lane) -> Lane:
     return lane._replace(version=lane.version + 1)
 
 
-def _new_lane(place: Place, source: SessionSource, scope: Scope, now: datetime) -> Lane:
+def new_lane(place: Place, source: SessionSource, scope: Scope, now: datetime) -> Lane:
+    """A lane that nobody has spoken in."""
     return Lane(
         key=build_key(place),
         session_id=None,

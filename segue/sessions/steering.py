@@ -39,14 +39,14 @@ def switch_session(tx: Transaction, key: str, target_id: str, now: datetime) -> 
     target = get_session(tx, find_tip(tx, get_session(tx, target_id).id))
     if lane.session_id and lane.session_id != target.id:
         tx.sessions.change(lane.session_id, ended_at=now.timestamp(), end_reason="session_switch")
-    _give(tx, target, lane)
-    tx.sessions.change(target.id, ended_at=None, end_reason=None, lane_key=lane.key)
+    adopt(tx, target, lane)
     active = lane._replace(session_id=SessionId(target.id), phase=Phase.ACTIVE, phase_reason=None, phase_since=None)
     return save_lane(tx, active._replace(updated_at=now, last_person_at=now, finalised_at=None))
 
 
-def _give(tx: Transaction, session: Session, lane: Lane) -> None:
-    """Make a conversation, with all its parts, belong to whom the lane belongs to."""
+def adopt(tx: Transaction, session: Session, lane: Lane) -> None:
+    """Let a session go on in a lane, and its conversation, with all its parts, belong to whom the lane belongs to."""
+    tx.sessions.change(session.id, ended_at=None, end_reason=None, lane_key=lane.key)
     if (session.principal, session.audience) == (lane.principal, lane.audience):
         return
     for part in [get_session(tx, one) for one in find_conversation(tx, session.id)]:

@@ -6,11 +6,14 @@ It can be as unkind as real ones are: bring things again under another number, l
 import asyncio
 import itertools
 import random
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from segue.core.sources import SessionSource
+
+_GLANCE = 0.005
 
 Update = dict[str, Any]
 """A number, and a message: source, message_id, text, edit and so on, ready for JSON."""
@@ -44,7 +47,6 @@ class Stage:
         self._messages = itertools.count(1)
         self._random = random.Random(seed)
         self._waiting: dict[int, Update] = {}
-        self._arrived = asyncio.Event()
         self._keys: dict[str, Posted] = {}
         self.has_key = has_key
         self.redelivery = redelivery
@@ -75,15 +77,12 @@ class Stage:
 
     async def arrival(self, seconds: float) -> None:
         """Wait until there is something."""
-        try:
-            await asyncio.wait_for(self._arrived.wait(), seconds)
-        except TimeoutError:
-            return
+        until = time.monotonic() + seconds
+        while not self._waiting and time.monotonic() < until:
+            await asyncio.sleep(_GLANCE)
 
     def confirm(self, number: int) -> None:
         update = self._waiting.pop(number, None)
-        if not self._waiting:
-            self._arrived.clear()
         if update is None:
             return
         self.confirmed.add(update["message_id"])
@@ -111,7 +110,6 @@ class Stage:
 
     def _bring(self, update: Update) -> None:
         self._waiting[next(self._numbers)] = update
-        self._arrived.set()
 
 
 def _nothing(_posted: Posted) -> None: ...

@@ -2,27 +2,31 @@
 
 import asyncio
 import itertools
+import time
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import Any
 
 from segue.agent.compression import Compression
 from segue.agent.holding import Holds
 from segue.agent.loop import Loop
 from segue.agent.turn import Agrees
+from segue.core.access import AccessRules
 from segue.core.events import Event, Reply, ToolCall
 from segue.core.inbound import Inbound
-from segue.core.inbox import Entry, Want
+from segue.core.inbox import Entry
 from segue.core.keys import KeyRules
 from segue.core.leases import Run
 from segue.core.policy import ResetPolicies
 from segue.core.preferences import Preferences
 from segue.core.queueing import QueueRules
+from segue.core.reading import Reading, read
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.core.scope import Scope
 from segue.core.sources import SessionSource
 from segue.gateway.answering import Staff
 from segue.gateway.assembling import Grounds, assemble, traits_among
-from segue.gateway.desk import Routing
+from segue.gateway.clerk import Means
 from segue.gateway.gateway import Gateway
 from segue.gateway.holding import LaneHolder
 from segue.ports.agent import Agent
@@ -30,7 +34,9 @@ from segue.ports.model import Request
 from segue.ports.platform import Platform
 from segue.ports.store import Store, Transaction
 from segue.ports.tool import Tool
+from segue.sessions.admitting import Routing
 from segue.sessions.answering import House
+from segue.sessions.commanding.acts import Situation
 from segue.sessions.delivering import Posting
 from segue.sessions.opening import Opened, Rules
 from segue.testing import ScriptedModel, ScriptedPlatform, Stage
@@ -71,6 +77,9 @@ class Building:
         is_gone: Callable[[Run], bool] = lambda _: True,
         run: Run | None = None,
         only: Sequence[Platform] = (),
+        triggers: Sequence[str] = (),
+        access: AccessRules | None = None,
+        stop_suspends: bool = False,
         **staff: Any,
     ) -> None:
         self.store, self.stage = store, stage
@@ -91,8 +100,11 @@ class Building:
         def shown(_entry: Entry, _turn_id: str) -> Callable[[Event], None]:
             return self.events.append
 
-        async def carry_out(_holder: LaneHolder, _entry: Entry) -> None:
-            raise NotImplementedError
+        async def compress(_holder: LaneHolder, _entry: Entry, focus: str) -> str:
+            return f"Compressed for {focus}."
+
+        def situation(_scope: Scope, _entry: Entry) -> Situation:
+            return Situation(None, time.time(), UTC, next(ids), model="scripted")
 
         def uncompressed(_holder: Holds, _opened: Opened) -> Compression | None:
             return None
@@ -104,7 +116,6 @@ class Building:
             new_session_id=lambda: next(ids),
             queue=lambda _: queue,
             shown=shown,
-            carry_out=carry_out,
         )
         for attribute, value in staff.items():
             object.__setattr__(hired, attribute, value)
@@ -113,9 +124,21 @@ class Building:
             Posting(traits_among(self.platforms)),
             lambda opened, _earlier: f"You are on {opened.lane.key}.",
         )
-        routing = Routing(keys, lambda _: queue, lambda _: "main", _plain)
+
+        def reading(said: Inbound | Entry) -> Reading:
+            return read(said.text, bot="segue", triggers=triggers)
+
+        self.restarts = 0
+
+        def restart() -> None:
+            self.restarts += 1
+
+        means = Means(reading, situation, compress, restart, stop_suspends)
+        routing = Routing(keys, lambda _: access, lambda _: queue, lambda _: "main", reading, house.posting)
         run = run or Run(name, "segue gateway", "here", "boot", 7, "1", 1.0, 1.0)
-        self.gateway: Gateway = assemble(Grounds(store, run, is_gone), house, hired, routing, self.platforms, 5.0)
+        self.gateway: Gateway = assemble(
+            Grounds(store, run, is_gone), house, hired, means, routing, self.platforms, 5.0
+        )
 
     async def quiet(self, seconds: float = 20.0) -> None:
         """Wait until everything that was said has come to its end and everything was sent."""
@@ -140,7 +163,3 @@ class Building:
 def _is_busy(tx: Transaction) -> bool:
     unsent = any(tx.outbox.listed(("pending", "sending", "unknown"), 1))
     return bool(tx.inbox.open_lanes()) or unsent
-
-
-def _plain(_inbound: Inbound) -> Want:
-    return Want.PLAIN

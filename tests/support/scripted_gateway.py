@@ -17,7 +17,7 @@ from segue.gateway import desk as desks
 from segue.ports.failpoints import Point, arm
 from segue.ports.model import Request
 from segue.ports.platform import Arriving, Traits
-from segue.sessions import accepting
+from segue.sessions import accepting, admitting
 from segue.storage.engines import engine_at
 from segue.storage.store import SqlStore
 from segue.testing import ScriptedModel, Stage
@@ -119,7 +119,7 @@ def _forget_names() -> None:
     def accept(tx: Any, entry: Any, *rest: Any) -> Any:
         return careful(tx, entry._replace(edit=f"{os.getpid()}-{next(numbers)}"), *rest)
 
-    accepting.accept = accept  # type: ignore[assignment]
+    admitting.accept = accept  # type: ignore[assignment,attr-defined]
 
 
 _CONTROLS = {"acknowledge first": _acknowledge_first, "forget names": _forget_names}

@@ -3,11 +3,13 @@
 from collections.abc import Callable
 
 from segue.core.commands import Command
+from segue.core.errors import Invalid
 from segue.core.text import one_line
 from segue.ports.store import Transaction
-from segue.sessions.commanding.acts import Answer, Compress, Quit, Situation, Stop, session_of
-from segue.sessions.commanding.choosing import model, think, verbose
+from segue.sessions.commanding.acts import Answer, Compress, Quit, Restart, Situation, Stop, session_of
+from segue.sessions.commanding.choosing import model, queue, send, think, verbose
 from segue.sessions.commanding.helping import help_
+from segue.sessions.commanding.homing import handoff, sethome
 from segue.sessions.commanding.looking import find, history
 from segue.sessions.commanding.measuring import context
 from segue.sessions.commanding.naming import title
@@ -16,11 +18,14 @@ from segue.sessions.commanding.telling import status, usage
 from segue.sessions.commanding.undoing import redo, retry, undo
 
 READS = frozenset(
-    {"sessions", "history", "retry", "compress", "search", "status", "usage", "context", "stop", "help", "quit"}
+    {
+        *("sessions", "history", "retry", "compress", "search", "status", "usage", "context"),
+        *("stop", "steer", "restart", "help", "quit"),
+    }
 )
 """Commands that change nothing: they can be given a transaction for reading."""
 
-CHANGES = frozenset({"title", "undo", "redo", "model", "think", "verbose"})
+CHANGES = frozenset({"title", "undo", "redo", "model", "think", "verbose", "send", "queue", "handoff"})
 """Commands that change the session they are given in: whoever gives one has to have it."""
 
 
@@ -31,6 +36,16 @@ def act(tx: Transaction, command: Command, situation: Situation) -> Answer:
 
 def _stop(_tx: Transaction, _argument: str, _situation: Situation) -> Answer:
     return Answer("", Stop())
+
+
+def _steer(_tx: Transaction, argument: str, _situation: Situation) -> Answer:
+    if not argument.strip():
+        raise Invalid("/steer takes what is to be said, such as /steer only the cheap ones.")
+    return Answer("Nothing is being answered; it is answered like any message.")
+
+
+def _restart(_tx: Transaction, _argument: str, _situation: Situation) -> Answer:
+    return Answer("The gateway restarts.", Restart())
 
 
 def _compress(tx: Transaction, argument: str, situation: Situation) -> Answer:
@@ -65,6 +80,12 @@ _ACTS: dict[str, Callable[[Transaction, str, Situation], Answer]] = {
     "context": context,
     "compress": _compress,
     "stop": _stop,
+    "queue": queue,
+    "steer": _steer,
+    "send": send,
+    "sethome": sethome,
+    "handoff": handoff,
+    "restart": _restart,
     "help": help_,
     "quit": _quit,
 }

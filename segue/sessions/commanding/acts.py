@@ -9,13 +9,16 @@ from datetime import tzinfo
 from math import inf
 from typing import Any, NamedTuple
 
+from segue.core.keys import KeyRules
 from segue.core.messages import Spot
 from segue.core.preferences import Preferences, decode
 from segue.core.sessions import Session
+from segue.core.sources import SessionSource
 from segue.ports.store import Transaction
 from segue.sessions.finding import get_session
 
 _NOTHING_CHOSEN = Preferences()
+_PLAIN_KEYS = KeyRules()
 
 
 def _unhurried() -> float:
@@ -66,7 +69,15 @@ class Situation(NamedTuple):
     """The messages that the last `/undo` took, if nothing was said since."""
     is_answering: bool = False
     """Whether an answer is being written at this moment."""
-    in_terminal: bool = True
+    route: SessionSource | None = None
+    """Where it is given, on a platform."""
+    keys: KeyRules = _PLAIN_KEYS
+    waiting: int = 0
+    """How many messages wait to be answered."""
+
+    @property
+    def in_terminal(self) -> bool:
+        return self.route is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +156,23 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
+class Handed:
+    """The conversation goes on elsewhere."""
+
+    session_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """Let the gateway begin a new life."""
+
+
+@dataclass(frozen=True, slots=True)
 class Quit:
     """Leave."""
 
 
-Act = Switch | Begin | Again | Undone | Redone | Prefer | Title | Offer | Compress | Stop | Quit
+Act = Switch | Begin | Again | Undone | Redone | Prefer | Title | Offer | Compress | Stop | Handed | Restart | Quit
 
 
 class Answer(NamedTuple):

@@ -1,11 +1,13 @@
-"""`/model`, `/think`, `/verbose`: how this conversation is answered."""
+"""`/model`, `/think`, `/verbose`, `/send`, `/queue`: how this conversation is answered."""
 
 from enum import StrEnum
 from typing import TypeVar
 
 from segue.core.errors import Invalid
 from segue.core.preferences import Effort, Preferences, Verbosity, encode
-from segue.core.text import one_line, storable
+from segue.core.queueing import QueueMode
+from segue.core.sending import Override
+from segue.core.text import count, one_line, storable
 from segue.ports.store import Transaction
 from segue.sessions.commanding.acts import Answer, Prefer, Situation, chosen_in, session_of
 
@@ -45,6 +47,26 @@ def verbose(tx: Transaction, argument: str, situation: Situation) -> Answer:
     word = argument.lower()
     chosen = chosen._replace(verbose=_chosen(Verbosity, _SYNONYMS.get(word, word), "/verbose"))
     return _prefer(tx, situation, chosen, f"Verbose: {verbosity(chosen)}.")
+
+
+def send(tx: Transaction, argument: str, situation: Situation) -> Answer:
+    chosen = chosen_in(session_of(tx, situation), situation)
+    if not argument:
+        return Answer(f"Sending: {chosen.send or Override.INHERIT}. /send takes {', '.join(Override)}.")
+    word = argument.lower()
+    if word not in list(Override):
+        raise Invalid(f"{one_line(argument)!r:.60} is not known: /send takes {', '.join(Override)}.")
+    chosen = chosen._replace(send=None if word == Override.INHERIT else word)
+    return _prefer(tx, situation, chosen, f"Sending: {word}.")
+
+
+def queue(tx: Transaction, argument: str, situation: Situation) -> Answer:
+    chosen = chosen_in(session_of(tx, situation), situation)
+    word = argument.strip().lower()
+    if not word:
+        return Answer(f"{count(situation.waiting, 'message')} waiting. Mode: {chosen.queue or DEFAULT}.")
+    chosen = chosen._replace(queue=_chosen(QueueMode, word, "/queue"))
+    return _prefer(tx, situation, chosen, f"Messages that come while it answers: {chosen.queue or DEFAULT}.")
 
 
 def thinking(chosen: Preferences) -> str:

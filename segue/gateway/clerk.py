@@ -1,0 +1,133 @@
+"""Carries commands out that are given in lanes: in their turn, or at once when they only read."""
+
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+from segue.agent.door import Door
+from segue.core.commands import Command, Unknown
+from segue.core.errors import SegueError, StoreError
+from segue.core.inbox import Entry
+from segue.core.keys import KeyRules, parse_key
+from segue.core.lifecycle import Lane
+from segue.core.messages import Spot
+from segue.core.outbox import What
+from segue.core.principals import scope_in
+from segue.core.reading import Reading
+from segue.core.scope import Principal, Scope
+from segue.gateway.holding import LaneHolder
+from segue.ports.store import Transaction
+from segue.sessions.answering import House
+from segue.sessions.commanding.acts import Answer, Compress, Offer, Redone, Restart, Situation, Undone
+from segue.sessions.commanding.helping import unknown
+from segue.sessions.delivering import envelope_of, post
+from segue.sessions.lane_commands import Errand, carry_out, refuse, refuse_while_answering
+from segue.sessions.leasing import hold
+
+AT_ONCE = frozenset({"status", "help", "sessions", "search", "history", "usage", "context", "stop"})
+"""Commands that need not wait until an answer has been written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What commands need of the world."""
+
+    read: Callable[[Entry], Reading]
+    """What a message means."""
+    situation: Callable[[Scope, Entry], Situation]
+    """Where and when it is given, as far as no lane has a say in it."""
+    compress: Callable[[LaneHolder, Entry, str], Awaitable[str]]
+    """Go on from a summary; what the person is told."""
+    restart: Callable[[], None]
+    stop_suspends: bool = False
+
+
+@dataclass(slots=True)
+class _Memory:
+    """What a lane was shown and had taken back last; gone with the process."""
+
+    listed: tuple[str, ...] = ()
+    undone: list[tuple[Spot, ...]] = field(default_factory=list)
+
+
+class Clerk:
+    def __init__(self, door: Door, house: House, keys: KeyRules, means: Means) -> None:
+        self._door = door
+        self._house = house
+        self._keys = keys
+        self._means = means
+        self._memories: dict[str, _Memory] = {}
+
+    def is_at_once(self, entry: Entry) -> bool:
+        command = self._means.read(entry).command
+        return isinstance(command, Unknown) or (isinstance(command, Command) and command.name in AT_ONCE)
+
+    async def carry_out(self, holder: LaneHolder | None, entry: Entry) -> None:
+        """Do what a message says that is a command; its sender is told what came of it."""
+        command = self._means.read(entry).command
+        if not isinstance(command, Command):
+            sentence = unknown(command) if command else "This is no command."
+            await self._refuse(entry, sentence)
+            return
+        scope = scope_in(parse_key(entry.lane_key, self._keys.main_key), Principal(entry.person))
+        errand = Errand(entry, command, self._means.stop_suspends)
+        situated = partial(self._situated, holder, entry, scope)
+        try:
+            answer = await self._door.under(scope).write(carry_out, errand, self._house, situated)
+        except StoreError:
+            raise
+        except SegueError as error:
+            await self._refuse(entry, str(error))
+            return
+        if answer is not None:
+            await self._follow(holder, entry, answer)
+
+    def _situated(
+        self, holder: LaneHolder | None, entry: Entry, scope: Scope, tx: Transaction, lane: Lane | None
+    ) -> Situation:
+        if holder is not None:
+            hold(tx, holder.lease)
+        memory = self._memory(entry)
+
+        def claim(tx: Transaction, session_id: str) -> None:
+            refuse_while_answering(tx, session_id)
+            if holder is not None:
+                holder.claim(tx, session_id, scope.principal)
+
+        return self._means.situation(scope, entry)._replace(
+            session_id=lane.session_id if lane else None,
+            source=entry.platform,
+            route=entry.source,
+            keys=self._keys,
+            listed=memory.listed,
+            undone=memory.undone[-1] if memory.undone else (),
+            waiting=tx.inbox.standing(entry.lane_key).waiting - 1,
+            claim=claim,
+        )
+
+    async def _follow(self, holder: LaneHolder | None, entry: Entry, answer: Answer) -> None:
+        memory = self._memory(entry)
+        match answer.act:
+            case Offer(session_ids):
+                memory.listed = session_ids
+            case Undone(spots):
+                memory.undone.append(spots)
+            case Redone():
+                memory.undone.pop()
+            case Compress(focus) if holder is not None:
+                told = await self._means.compress(holder, entry, focus)
+                await self._door.write(self._tell_more, entry, told)
+            case Restart():
+                self._means.restart()
+        if holder is not None:
+            await holder.now_holds(holder.lease)
+
+    async def _refuse(self, entry: Entry, sentence: str) -> None:
+        await self._door.write(refuse, entry, self._house, sentence, time.time())
+
+    def _tell_more(self, tx: Transaction, entry: Entry, told: str) -> None:
+        post(tx, self._house.posting, envelope_of(entry, f"{entry.id}:more"), told, What.ANSWER, time.time())
+
+    def _memory(self, entry: Entry) -> _Memory:
+        return self._memories.setdefault(f"{entry.lane_key}\n{entry.person}", _Memory())

@@ -1,0 +1,98 @@
+"""Whether a message is for us, and whose lane it belongs to: decided in the transaction that puts it down."""
+
+import os
+from collections.abc import Callable
+from typing import NamedTuple
+
+from segue.core.access import AccessRules, Allowed, AskToPair, can_be_known, decide, is_withheld
+from segue.core.inbound import Inbound
+from segue.core.inbox import Entry, entry_of
+from segue.core.keys import KeyRules, build_key, place_of
+from segue.core.outbox import What
+from segue.core.pairing import CHANCE, invitation
+from segue.core.principals import principal_of, scope_in
+from segue.core.queueing import QueueRules
+from segue.core.reading import Reading
+from segue.ports.store import Transaction
+from segue.sessions.accepting import Accepted, accept
+from segue.sessions.delivering import Posting, envelope_of, post
+from segue.sessions.pairing import Asked, ask_to_pair, known_as, rules_with_owners
+
+TOO_MANY = "Too many messages are waiting; this one was not taken. Try again when they are answered."
+
+
+class Routing(NamedTuple):
+    """The rules by which a message finds its lane."""
+
+    keys: KeyRules
+    access: Callable[[str], AccessRules | None]
+    """Who may speak on a platform; nothing where only those speak who may."""
+    queue: Callable[[str], QueueRules]
+    """Of a platform."""
+    agent: Callable[[Inbound], str]
+    """Who answers it."""
+    read: Callable[[Inbound], Reading]
+    posting: Posting
+
+
+class Ignored(NamedTuple):
+    """A message that is not for us."""
+
+    reason: str
+
+
+def admit_all(tx: Transaction, arrived: "list[tuple[Inbound, float]]", routing: Routing) -> list[Accepted | Ignored]:
+    """Many at once: one commit confirms all of them."""
+    keys = rules_with_owners(tx, routing.keys)
+    return [admit(tx, inbound, routing, keys, now) for inbound, now in arrived]
+
+
+def admit(tx: Transaction, inbound: Inbound, routing: Routing, keys: KeyRules, now: float) -> Accepted | Ignored:
+    """Put a message down if its sender may speak; a stranger may get a code instead."""
+    ignored = _ignored(tx, inbound, routing, keys, now)
+    if ignored is not None:
+        if inbound.cursor is not None:
+            source = inbound.source
+            tx.inbox.move_cursor(source.platform, source.account or "", *inbound.cursor)
+        return ignored
+    reading = routing.read(inbound)
+    entry = _entry(inbound, routing, keys, now)._replace(want=str(reading.want), text=reading.text)
+    rules = routing.queue(inbound.source.platform)
+    accepted = accept(tx, entry, rules, inbound.cursor, reading.is_clearing, reading.is_steering)
+    if accepted.is_new and accepted.is_refused:
+        told = envelope_of(accepted.entry, f"{accepted.entry.id}:refused")
+        post(tx, routing.posting, told, TOO_MANY, What.NOTICE, now)
+    return accepted
+
+
+def _ignored(tx: Transaction, inbound: Inbound, routing: Routing, keys: KeyRules, now: float) -> Ignored | None:
+    rules = routing.access(inbound.source.platform)
+    if rules is None:
+        return None
+    known = known_as(tx, inbound.source, keys)
+    access = decide(inbound.source, rules, known, is_mention=inbound.is_mention)
+    match access:
+        case Allowed(role):
+            is_held = is_withheld(inbound.text, role, is_person=inbound.is_person)
+            return Ignored("it is a command of owners") if is_held else None
+        case AskToPair():
+            _invite(tx, inbound, routing, keys, now)
+            return Ignored("its sender was asked to pair")
+    return Ignored(access.reason)
+
+
+def _invite(tx: Transaction, inbound: Inbound, routing: Routing, keys: KeyRules, now: float) -> None:
+    if not can_be_known(inbound.source.peer):
+        return
+    asked = ask_to_pair(tx, inbound.source, os.urandom(CHANCE), now)
+    if isinstance(asked, Asked):
+        entry = _entry(inbound, routing, keys, now)
+        envelope = envelope_of(entry, f"pairing:{inbound.source.platform}:{inbound.source.peer}:{asked.expires_at}")
+        post(tx, routing.posting, envelope, invitation(asked.code), What.NOTICE, now)
+
+
+def _entry(inbound: Inbound, routing: Routing, keys: KeyRules, now: float) -> Entry:
+    place = place_of(inbound.source, keys, routing.agent(inbound))
+    person = principal_of(inbound.source, keys)
+    scope = scope_in(place, person)
+    return entry_of(inbound, build_key(place), scope.principal, scope.room or "", person, now)

@@ -1,0 +1,144 @@
+"""A command that was given in a lane, carried out once: done, told and crossed off in one transaction."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from segue.core.commands import Command
+from segue.core.errors import InUse
+from segue.core.inbox import Entry, InboxState, Want
+from segue.core.keys import parse_key
+from segue.core.lifecycle import Lane, Phase, Reset
+from segue.core.moments import instant
+from segue.core.outbox import What
+from segue.core.policy import ResetReason
+from segue.core.preferences import encode
+from segue.core.text import count
+from segue.ports.store import ResetRow, Transaction
+from segue.sessions.accepting import cancelled_by
+from segue.sessions.answering import House, furnish
+from segue.sessions.commanding import act
+from segue.sessions.commanding.acts import Again, Answer, Begin, Situation, Switch
+from segue.sessions.delivering import envelope_of, post
+from segue.sessions.finding import get_session
+from segue.sessions.opening import Arrival, Opened, begin_session, open_session, save_lane
+from segue.sessions.rewinding import rewind_from
+from segue.sessions.steering import adopt, suspend_lane
+
+NEED_A_SESSION = frozenset({"title", "model", "think", "verbose", "send", "queue"})
+"""Commands whose outcome a session keeps: the first one in a lane begins it."""
+
+
+class Errand(NamedTuple):
+    """A command, and where it stands in the inbox."""
+
+    entry: Entry
+    command: Command
+    is_suspending: bool = False
+    """Whether `/stop` also ends the conversation."""
+
+
+Furnish = Callable[[Transaction, Lane | None], Situation]
+"""The situation in which a command is given."""
+
+
+def carry_out(tx: Transaction, errand: Errand, house: House, situated: Furnish) -> Answer | None:
+    """Do what a command says, unless that was done before. What cannot be done is raised, and nothing has changed."""
+    entry, command = errand.entry, errand.command
+    if not is_waiting(tx, entry):
+        return None
+    lane = tx.lanes.find(entry.lane_key)
+    if command.name in NEED_A_SESSION and (lane is None or lane.session_id is None):
+        lane = _begun(tx, entry, house, situated)
+    situation = situated(tx, lane)
+    answer = act(tx, command, situation)
+    told = " ".join(part for part in (answer.text, _cancelled(tx, entry)) if part)
+    match answer.act:
+        case Begin(text=str(text)):
+            _begin(tx, lane, entry, answer.act, situation, house)
+            _said_instead(tx, entry, text)
+        case Begin():
+            _begin(tx, lane, entry, answer.act, situation, house)
+            _done(tx, entry, situation.now)
+        case Again(text=text, undo_from=spot):
+            rewind_from(tx, str(situation.session_id), spot)
+            _said_instead(tx, entry, text)
+        case Switch(session_id):
+            _switch(tx, lane, session_id, situation.now)
+            _done(tx, entry, situation.now)
+        case _:
+            _done(tx, entry, situation.now)
+    if command.name == "stop" and errand.is_suspending and lane is not None:
+        suspend_lane(tx, lane.key, instant(situation.now))
+    tell(tx, house, entry, told, situation.now)
+    return answer
+
+
+def refuse(tx: Transaction, entry: Entry, house: House, sentence: str, now: float) -> None:
+    """A command that could not be carried out: its sender is told why."""
+    if is_waiting(tx, entry):
+        _done(tx, entry, now)
+        tell(tx, house, entry, sentence, now)
+
+
+def tell(tx: Transaction, house: House, entry: Entry, text: str, now: float) -> None:
+    if text:
+        post(tx, house.posting, envelope_of(entry, f"{entry.id}:answer", entry.session_id), text, What.ANSWER, now)
+
+
+def is_waiting(tx: Transaction, entry: Entry) -> bool:
+    found = tx.inbox.find(entry.id)
+    return found is not None and found.state == InboxState.WAITING
+
+
+def refuse_while_answering(tx: Transaction, session_id: str) -> None:
+    """Nobody goes over to a conversation in which an answer is being written."""
+    if tx.turns.running_in(session_id) is not None:
+        raise InUse("An answer is being written in that conversation; try again when it is there.")
+
+
+def _begun(tx: Transaction, entry: Entry, house: House, situated: Furnish) -> Lane:
+    fresh = situated(tx, None).new_session_id
+    arrival = Arrival(entry.source, instant(entry.admitted_at), fresh, parse_key(entry.lane_key).agent)
+    return furnish(tx, open_session(tx, arrival, house.rules), house).lane
+
+
+def _begin(tx: Transaction, lane: Lane | None, entry: Entry, begin: Begin, situation: Situation, house: House) -> None:
+    """A new session in the lane; the old one has been ended."""
+    if lane is None:
+        return
+    now, old = instant(situation.now), tx.sessions.find(begin.reset_from or "")
+    lane = begin_session(
+        tx, lane, situation.new_session_id, now, reset_from=begin.reset_from, agent=old.agent if old else "main"
+    )
+    had_activity = old is not None and old.message_count > 0
+    row = ResetRow(
+        lane.key, now, ResetReason.ASKED, entry.person, begin.reset_from, situation.new_session_id, had_activity
+    )
+    tx.lanes.add_reset(row)
+    lane = save_lane(tx, lane._replace(updated_at=now, last_person_at=now, finalised_at=None))
+    opened = Opened(lane, get_session(tx, situation.new_session_id), Reset(ResetReason.ASKED))
+    furnish(tx, opened, house)
+    tx.sessions.change(situation.new_session_id, model_config=encode(begin.preferences))
+
+
+def _switch(tx: Transaction, lane: Lane | None, session_id: str, now: float) -> None:
+    """The lane goes on with another session, which belongs here now."""
+    if lane is None:
+        return
+    adopt(tx, get_session(tx, session_id), lane)
+    active = lane._replace(phase=Phase.ACTIVE, phase_reason=None, phase_since=None, finalised_at=None)
+    save_lane(tx, active._replace(updated_at=instant(now), last_person_at=instant(now)))
+
+
+def _said_instead(tx: Transaction, entry: Entry, text: str) -> None:
+    """What stands behind a command is answered like anything that somebody says."""
+    tx.inbox.change([entry], want=str(Want.QUEUED), text=text)
+
+
+def _done(tx: Transaction, entry: Entry, now: float) -> None:
+    tx.inbox.change([entry], state=str(InboxState.DONE), ended_at=now)
+
+
+def _cancelled(tx: Transaction, entry: Entry) -> str:
+    cancelled = len(tx.inbox.left_out(entry.lane_key, cancelled_by(entry)))
+    return f"{count(cancelled, 'waiting message')} cancelled." if cancelled else ""

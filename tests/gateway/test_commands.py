@@ -1,0 +1,250 @@
+"""Commands in a lane: in their turn, or beside the answer that is being written."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from lane_house import Building, dm, echo
+
+from segue.core.access import AccessRules, DmAccess
+from segue.core.events import Reply
+from segue.core.keys import KeyRules
+from segue.core.lifecycle import Phase
+from segue.core.policy import ResetMode, ResetPolicies, ResetPolicy
+from segue.core.queueing import QueueMode, QueueRules
+from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.core.scope import Principal, Scope
+from segue.core.sources import SessionSource
+from segue.ports.store import Transaction
+from segue.sessions.reading import conversation
+from segue.storage.store import SqlStore
+from segue.testing import ScriptedModel, Stage
+
+KEY = "agent:main:scripted:dm:alice"
+
+
+def talk(building: Building, *lines: str, person: str = "alice") -> list[str]:
+    """Say one thing after another, each when the one before has come to its end; what could be read then."""
+
+    async def work() -> None:
+        for line in lines:
+            building.stage.say(dm(person), line)
+            await building.quiet()
+
+    building.run(work)
+    return building.stage.posted_to(person)
+
+
+def test_a_new_conversation_begins_and_there_is_a_way_back(store: SqlStore) -> None:
+    stage = Stage()
+    building = Building(store, stage)
+    posted = talk(building, "remember the leeks", "/new", "what now?")
+    old = store.read(OWNER, lambda tx: tx.lanes.resets(KEY))[0].from_session
+    assert posted[1].startswith("A new conversation begins.")
+    assert f"/resume {old}" in posted[1]
+    assert posted[2] == "You said: what now?"
+    talk(Building(store, stage, name="again"), f"/resume {old}", "and the leeks?")
+    lane = store.read(OWNER, lambda tx: tx.lanes.find(KEY))
+    assert lane is not None
+    assert lane.session_id == old
+    said = [message["content"] for message in store.read(OWNER, conversation, str(old))]
+    assert said == ["remember the leeks", "You said: remember the leeks", "and the leeks?", "You said: and the leeks?"]
+
+
+def test_what_stands_behind_new_is_the_first_thing_said(store: SqlStore) -> None:
+    posted = talk(Building(store, Stage(), triggers=("fresh start",)), "one", "/new two\nlines", "Fresh start three")
+    assert posted[2] == "You said: two\nlines"
+    assert posted[4] == "You said: three"
+    assert len(store.read(OWNER, lambda tx: tx.lanes.resets(KEY))) == 2
+
+
+def test_choices_of_a_lane_are_kept_by_its_session(store: SqlStore) -> None:
+    posted = talk(Building(store, Stage()), "/think high", "/title Lisbon", "hello", "/title", "/queue", "/nonsense")
+    assert posted[0] == "Thinking: high."
+    assert "Lisbon" in posted[3]
+    assert posted[4] == "0 messages waiting. Mode: default."
+    assert "There is no command /nonsense" in posted[5]
+
+
+def test_stop_ends_what_runs_and_what_waits(store: SqlStore) -> None:
+    stage = Stage()
+    building = Building(store, stage, model=ScriptedModel(lambda _: Reply("one two three"), pause=30.0))
+
+    async def work() -> None:
+        stage.say(dm(), "one")
+        while building.gateway.office.running_in(KEY) is None:
+            await asyncio.sleep(0.01)
+        stage.say(dm(), "two")
+        await asyncio.sleep(0.1)
+        stage.say(dm(), "/status")
+        stage.say(dm(), "/stop")
+        async with asyncio.timeout(2):
+            while building.gateway.office.running_in(KEY) is not None:
+                await asyncio.sleep(0.01)
+        await building.quiet()
+
+    building.run(work)
+    states = [(entry.text, entry.state) for entry in store.read(OWNER, lambda tx: tx.inbox.listed(("cancelled",)))]
+    assert states == [("one", "cancelled"), ("two", "cancelled")]
+    posted = stage.posted_to("alice")
+    assert any("Model" in text for text in posted)
+    assert any("1 waiting message cancelled." in text for text in posted)
+
+
+def test_stop_can_end_the_conversation_too(store: SqlStore) -> None:
+    posted = talk(Building(store, Stage(), stop_suspends=True), "one", "/stop", "two")
+    assert posted[-1] == "You said: two"
+    lane = store.read(OWNER, lambda tx: tx.lanes.find(KEY))
+    assert lane is not None
+    assert lane.phase is Phase.ACTIVE
+    assert [row.reason for row in store.read(OWNER, lambda tx: tx.lanes.resets(KEY))] == ["suspended"]
+
+
+def test_retry_and_undo(store: SqlStore) -> None:
+    posted = talk(Building(store, Stage()), "one", "two", "/retry", "/undo", "/redo", "three")
+    assert posted[3] == "You said: two"
+    assert posted[4].startswith("Undone: 1 turn")
+    assert posted[5].startswith("Back again")
+    assert posted[6] == "You said: three"
+
+
+@pytest.mark.parametrize(("mode", "answers"), [
+    (QueueMode.COLLECT, ["one", "two | three", "four"]),
+    (QueueMode.FOLLOWUP, ["one", "two", "three", "four"]),
+])  # fmt: skip
+def test_what_waits_is_answered_as_the_mode_says(store: SqlStore, mode: QueueMode, answers: list[str]) -> None:
+    stage = Stage()
+    building = Building(
+        store, stage, model=ScriptedModel(echo, pause=0.1), queue=QueueRules(mode, debounce=timedelta(0))
+    )
+
+    async def work() -> None:
+        stage.say(dm(), "one")
+        await asyncio.sleep(0.15)
+        for text in ("two", "three", "/queue four"):
+            stage.say(dm(), text)
+        await building.quiet()
+
+    building.run(work)
+    assert stage.posted_to("alice") == [f"You said: {answer}" for answer in answers]
+
+
+def test_the_newest_interrupts(store: SqlStore) -> None:
+    stage = Stage()
+    rules = QueueRules(QueueMode.INTERRUPT, debounce=timedelta(0))
+    building = Building(store, stage, model=ScriptedModel(echo, pause=0.2), queue=rules)
+
+    async def work() -> None:
+        stage.say(dm(), "one")
+        await asyncio.sleep(0.3)
+        stage.say(dm(), "two")
+        await building.quiet()
+
+    building.run(work)
+    assert "You said: one" not in stage.posted_to("alice")
+    assert stage.posted_to("alice")[-1].endswith("two")
+
+
+def test_a_conversation_that_grew_old_begins_anew_and_says_so(store: SqlStore) -> None:
+    stage = Stage()
+    idle = ResetPolicies(ResetPolicy(ResetMode.IDLE, idle=timedelta(minutes=5)))
+    talk(Building(store, stage, policies=idle), "the leeks are green", "/think high")
+    long_ago = datetime.now(UTC) - timedelta(hours=2)
+
+    def age(tx: Transaction) -> None:
+        lane = tx.lanes.find(KEY)
+        assert lane is not None
+        tx.lanes.change(lane._replace(last_person_at=long_ago))
+
+    store.write(OWNER, age)
+    building = Building(store, stage, policies=idle, name="later")
+    posted = talk(building, "good morning")
+    reset = store.read(OWNER, lambda tx: tx.lanes.resets(KEY))[-1]
+    assert reset.reason == "idle"
+    assert f"/resume {reset.from_session}" in posted[2]
+    assert posted[3] == "You said: good morning"
+    posted = talk(Building(store, stage, policies=idle, name="back"), f"/resume {reset.from_session}", "and now?")
+    model = building.model
+    assert len(model.asked) == 1, "the message that caused the reset was answered once"
+    last = store.read(OWNER, conversation, str(reset.from_session))
+    assert last[0]["content"] == "the leeks are green"
+    assert posted[-1] == "You said: and now?"
+
+
+def test_too_many_are_left_out_visibly_or_refused(store: SqlStore) -> None:
+    stage = Stage()
+    rules = QueueRules(debounce=timedelta(0), cap=2)
+    building = Building(store, stage, model=ScriptedModel(echo, pause=0.2), queue=rules)
+
+    async def work() -> None:
+        stage.say(dm(), "one")
+        await asyncio.sleep(0.3)
+        for text in ("two", "three", "four", "five"):
+            stage.say(dm(), text)
+        await building.quiet()
+
+    building.run(work)
+    answer = stage.posted_to("alice")[-1]
+    assert "2 earlier messages were left out" in answer
+    assert "- two" in answer
+    assert answer.endswith("four | five")
+
+
+def test_strangers_get_a_code_and_owners_commands_are_theirs(store: SqlStore) -> None:
+    stage = Stage()
+    keys = KeyRules(owners=frozenset({"scripted:alice"}))
+    building = Building(store, stage, keys=keys, access=AccessRules(DmAccess.PAIRING))
+
+    async def work() -> None:
+        stage.say(dm("mallory"), "hello")
+        stage.say(dm("mallory"), "/restart")
+        stage.say(dm("alice"), "/restart")
+        await building.quiet()
+
+    building.run(work)
+    assert building.restarts == 1
+    assert building.model.asked == []
+    assert all("Your code is" in text for text in stage.posted_to("mallory"))
+    assert stage.posted_to("alice") == ["The gateway restarts."]
+    assert store.read(OWNER, lambda tx: tx.inbox.listed(("waiting", "running", "done", "dead")))[0].person == "owner"
+
+
+def test_nobody_resumes_or_finds_what_is_not_theirs(store: SqlStore) -> None:
+    stage = Stage()
+    talk(Building(store, stage), "the secret is zq77", "/title plans")
+    other = Building(store, stage, name="other")
+    mine = store.read(OWNER, lambda tx: tx.lanes.find(KEY))
+    assert mine is not None
+    group = SessionSource(platform="scripted", chat_id="room", chat_type="group", user_id="alice", user_name="Alice")
+
+    async def work() -> None:
+        for line in ("/search zq77", "/resume plans", f"/resume {mine.session_id}", "/sessions", "/history"):
+            stage.say(dm("bob"), line)
+            stage.say(group, line)
+            await other.quiet()
+
+    other.run(work)
+    assert "zq77" not in "".join(stage.posted_to("bob") + stage.posted_to("room"))
+    assert "plans" not in "".join(stage.posted_to("bob") + stage.posted_to("room")).replace("'plans'", "")
+    assert store.read(Scope(Principal("scripted:bob")), lambda tx: tx.inbox.listed(("done",)))
+
+
+def test_a_conversation_is_handed_to_the_home_channel(store: SqlStore) -> None:
+    stage = Stage()
+    keys = KeyRules(owners=frozenset({"scripted:alice", "scripted:home"}))
+    building = Building(store, stage, keys=keys)
+
+    async def work() -> None:
+        stage.say(dm("home"), "/sethome")
+        stage.say(dm("alice"), "remember the leeks")
+        await building.quiet()
+        stage.say(dm("alice"), "/handoff scripted")
+        await building.quiet()
+        stage.say(dm("home"), "and now?")
+        await building.quiet()
+
+    building.run(work)
+    assert "“remember the leeks” goes on here." in stage.posted_to("home")
+    assert stage.posted_to("home")[-1] == "You said: and now?"
+    asked = [message["content"] for message in building.model.asked[-1].conversation]
+    assert asked == ["remember the leeks", "You said: remember the leeks", "and now?"]
