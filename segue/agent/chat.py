@@ -29,7 +29,18 @@ from segue.ports.agent import Agent, Task
 from segue.ports.store import Filter, Transaction
 from segue.sessions import titling
 from segue.sessions.commanding import CHANGES, READS, act
-from segue.sessions.commanding.acts import Answer, Begin, Offer, Prefer, Redone, Situation, Switch, Title, Undone
+from segue.sessions.commanding.acts import (
+    Answer,
+    Begin,
+    Handed,
+    Offer,
+    Prefer,
+    Redone,
+    Situation,
+    Switch,
+    Title,
+    Undone,
+)
 from segue.sessions.finding import find_tip, get_id, get_session
 from segue.sessions.listing import list_sessions
 from segue.sessions.reading import view_of
@@ -321,7 +332,7 @@ class Chat:
         give_up_turn(tx, lease, broken, time.time(), "It was cut off, and not carried on in time.")
 
     async def _follow(self, answer: Answer) -> None:
-        if isinstance(answer.act, Switch | Begin):
+        if isinstance(answer.act, Switch | Begin | Handed):
             self._undone.clear()
         match answer.act:
             case Undone(spots):
@@ -334,6 +345,9 @@ class Chat:
             case Begin(_, preferences, reset_from):
                 self.session_id, self.preferences = None, preferences
                 self._title, self._reset_from = None, reset_from
+                await self._kit.holder.let_go()
+            case Handed():
+                self.session_id = self._title = self._reset_from = None
                 await self._kit.holder.let_go()
             case Prefer(preferences):
                 self.preferences = preferences

@@ -49,8 +49,7 @@ class Spec(NamedTuple):
 
 _CONVERSATIONS = "Conversations"
 _GOING_BACK = "Going back"
-_ANSWERING = "How it answers"
-_CHAT = "This chat"
+_ANSWERING = _CHAT = "This conversation"
 
 COMMANDS = (
     Spec(
@@ -89,6 +88,11 @@ COMMANDS = (
         " /search. This happens by itself when a conversation becomes too long for its model.",
         "/compress the choice of the hotel",
         ("compact",),
+    ),
+    Spec(
+        *("handoff", _CONVERSATIONS, Takes.WORD, "PLATFORM", "go on in the home channel of a platform"),
+        "The conversation goes on there, with all that was said. For owners.",
+        "/handoff telegram",
     ),
     Spec(
         *("history", _GOING_BACK, Takes.WORD, "[HOW MANY]", "show the last exchanges"),
@@ -176,11 +180,6 @@ COMMANDS = (
         "What runs by itself, and /handoff, go there. For owners.",
         "/sethome",
         where=Where.PLATFORMS,
-    ),
-    Spec(
-        *("handoff", _CONVERSATIONS, Takes.WORD, "PLATFORM", "go on in the home channel of a platform"),
-        "The conversation goes on there, with all that was said. For owners.",
-        "/handoff telegram",
     ),
     Spec(
         *("restart", _CHAT, Takes.NOTHING, "", "restart the gateway"),

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from segue.core.commands import COMMANDS, Command, Spec, Takes, Unknown, find_spec, known, parse
+from segue.core.commands import COMMANDS, Command, Spec, Takes, Unknown, Where, find_spec, known, parse
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "commands.md"
-NAMES = [name for spec in COMMANDS for name in (spec.name, *spec.aliases)]
+NAMES = [name for spec in known() for name in (spec.name, *spec.aliases)]
 ANYTHING = st.text() | st.text("/@newtilsp \n\r\t#1")
 
 
@@ -127,9 +127,16 @@ def test_no_two_commands_have_a_name_in_common() -> None:
 
 @pytest.mark.parametrize("spec", COMMANDS, ids=lambda spec: spec.name)
 def test_the_example_of_a_command_is_that_command(spec: Spec) -> None:
-    found = parse(spec.example)
+    found = parse(spec.example, in_terminal=spec.where is not Where.PLATFORMS)
     assert isinstance(found, Command)
     assert found.name == spec.name
+    elsewhere = parse(spec.example, in_terminal=spec.where is Where.PLATFORMS)
+    assert isinstance(elsewhere, Command) == (spec.where is Where.EVERYWHERE)
+
+
+def _parsed(example: str) -> Command | Unknown | None:
+    here, there = parse(example), parse(example, in_terminal=False)
+    return here if isinstance(here, Command) else there
 
 
 def test_the_page_has_a_section_and_an_example_of_every_command() -> None:
@@ -137,6 +144,6 @@ def test_the_page_has_a_section_and_an_example_of_every_command() -> None:
     assert re.findall(r"^### `/(\w+)", text, re.MULTILINE) == [spec.name for spec in COMMANDS]
     assert all(f"`{spec.shown}`" in text for spec in COMMANDS)
     assert all(f"`/{alias}`" in text for spec in COMMANDS for alias in spec.aliases)
-    tried = [parse(example) for example in examples()]
+    tried = [_parsed(example) for example in examples()]
     assert [one for one in tried if not isinstance(one, Command)] == []
     assert {one.name for one in tried if one} == {spec.name for spec in COMMANDS}

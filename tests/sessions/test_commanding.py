@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from segue.core.commands import COMMANDS, Command, Unknown, known, parse
+from segue.core.commands import COMMANDS, Command, Unknown, Where, known, parse
 from segue.core.errors import (
     Ambiguous,
     InUse,
@@ -25,6 +25,7 @@ from segue.core.messages import Spot, State, draft
 from segue.core.preferences import Effort, Preferences, Verbosity, decode
 from segue.core.scope import OWNER_AT_CONSOLE, Audience, Principal, Scope
 from segue.core.sessions import Session
+from segue.core.sources import SessionSource
 from segue.core.usage import Billing, Purpose, Usage
 from segue.ports.store import Store, Transaction
 from segue.sessions.branching import branch_session
@@ -85,7 +86,7 @@ def compress(store: Store, parent: str, child: str, kept: Spot | None = None) ->
 
 def give(store: Store, text: str, session_id: str | None = "a", scope: Scope = ME, **more: Any) -> Answer:
     """Type a command, as a person does."""
-    command = parse(text)
+    command = parse(text, in_terminal=more.get("route") is None)
     assert isinstance(command, Command)
     situation = Situation(session_id, NOW, UTC, "fresh", model="openai/gpt")._replace(**more)
     run = store.read if command.name in READS else store.write
@@ -123,13 +124,21 @@ def talk(store: Store) -> Store:
     return store
 
 
+NEED_WORDS = {
+    "search": "Say what to look for",
+    "steer": "/steer takes what is to be said",
+    "handoff": "the name of a platform",
+    "sethome": "The terminal is no home channel",
+}
+
+
 def test_every_command_is_carried_out(talk: Store) -> None:
     for spec in COMMANDS:
         command = Command(spec.name)
         situation = Situation("a", NOW, UTC, f"fresh_{spec.name}")
         run = talk.read if spec.name in READS else talk.write
-        if spec.name == "search":
-            with pytest.raises(Invalid, match="Say what to look for"):
+        if spec.name in NEED_WORDS:
+            with pytest.raises(Invalid, match=NEED_WORDS[spec.name]):
                 run(ME, act, command, situation)
             continue
         assert isinstance(run(ME, act, command, situation), Answer), spec.name
@@ -713,7 +722,7 @@ def test_help_has_a_line_for_every_command(store: Store) -> None:
         assert re.search(rf"^  {re.escape(spec.shown)} +{re.escape(spec.help)}$", text, re.MULTILINE), spec.name
     assert len(text.splitlines()) <= 24, "one screen"
     assert max(map(len, text.splitlines())) <= 100
-    assert "/quit" not in give(store, "/help", None, in_terminal=False).text
+    assert "/quit" not in give(store, "/help", None, route=SessionSource(platform="telegram")).text
 
 
 def test_help_of_one_command(store: Store) -> None:
@@ -784,13 +793,14 @@ def test_nobody_reaches_what_they_may_not_see(shared: Store, scope: Scope, sessi
 def test_a_command_in_somebody_elses_session_does_nothing(shared: Store, scope: Scope) -> None:
     before = everything(shared)
     for spec in COMMANDS:
-        if spec.name in ("stop", "help", "sessions", "new", "reset", "search"):
+        if spec.name in ("stop", "help", "sessions", "new", "reset", "search", "steer", "sethome", "restart"):
             continue
         argument = {"title": "Mine now", "model": "m", "think": "low", "verbose": "all", "resume": "his"}.get(
             spec.name, ""
         )
+        route = SessionSource(platform="telegram") if spec.where is Where.PLATFORMS else None
         with pytest.raises(SessionNotFound):
-            give(shared, f"/{spec.name} {argument}", "his", scope)
+            give(shared, f"/{spec.name} {argument}", "his", scope, route=route)
     assert give(shared, "/new", "his", scope).text == "This is a new conversation already."
     assert everything(shared) == before
 

@@ -27,7 +27,7 @@ from segue.core.messages import SUMMARY_SEQ, Spot
 from segue.core.preferences import Verbosity
 from segue.core.recap import recap
 from segue.core.scope import OWNER_AT_CONSOLE
-from segue.sessions.commanding.acts import Again, Answer, Begin, Compress, Quit, Stop, Switch
+from segue.sessions.commanding.acts import Again, Answer, Begin, Compress, Handed, Quit, Stop, Switch
 from segue.sessions.commanding.helping import unknown
 from segue.sessions.reading import transcript_of
 from segue.storage.store import SqlStore
@@ -121,7 +121,7 @@ class Room:
         answer = await self._chat.command(command)
         if answer.text and not isinstance(answer.act, Quit):
             self._screen.say(answer.text)
-        if isinstance(answer.act, Switch | Begin):
+        if isinstance(answer.act, Switch | Begin | Handed):
             self._allowed.clear()
         match answer.act:
             case Quit():
