@@ -144,9 +144,8 @@ class Loop:
 
     def _request(self, task: Task, rows: Sequence[Said], model: Model) -> Request:
         specs = [tool.spec for tool in self._tools.values()]
-        return Request(
-            task.system, as_chat(rows, Eye(provider=model.provider, marks_failures=True)), specs, task.effort
-        )
+        eye = Eye(provider=model.provider, shared=task.is_shared, marks_failures=True)
+        return Request(task.system, as_chat(rows, eye), specs, task.effort)
 
     # Tools
 

@@ -45,6 +45,8 @@ class TurnRunner:
         agrees: Agrees,
         compression: Compression | None = None,
         ending: Ending = nothing_else,
+        *,
+        is_shared: bool = False,
     ) -> None:
         self._door = door
         self._holder = holder
@@ -52,6 +54,7 @@ class TurnRunner:
         self._agrees = agrees
         self._compression = compression
         self._ending = ending
+        self._is_shared = is_shared
         self._ears: Ears | None = None
         self._driving: asyncio.Task[None] | None = None
         self._is_abandoned = False
@@ -140,6 +143,7 @@ class TurnRunner:
             effort=wanted.effort,
             steered=ears.take,
             agrees=self._agrees,
+            is_shared=self._is_shared,
         )
         task = task._replace(space=self._space(footing, situation, task, emit))
         record = Recorder(self._door, footing, situation, ears, self._ending)

@@ -18,11 +18,11 @@ from segue.agent.recalling import Recaller
 from segue.agent.summarising import Summariser
 from segue.agent.turn import Agrees
 from segue.app.crew import Crew
+from segue.app.rules import rules_of
 from segue.app.workshop import Workshop
 from segue.config import Settings
 from segue.core.preferences import Preferences
 from segue.core.prompts import subagent_prompt
-from segue.core.pruning import Pruning, Rules
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.sizes import UNKNOWN_WINDOW
 from segue.ports.agent import Agent
@@ -56,8 +56,8 @@ class OpenChat:
             summarise=recaller.summarise if settings.auxiliary.model else None,
         )
         self._workshop = Workshop(settings, store, scope, self._presence.run.id, cwd, search, tell)
-        offline = OfflineAgent(store, scope, time.time, lambda: zone)
-        self.crew = Crew(settings, config.environment_of_models(), offline, tell)
+        self._offline = OfflineAgent(store, scope, time.time, lambda: zone)
+        self.crew = Crew(settings, config.environment_of_models(), tell)
         self._workplace = Workplace(
             door=self._door,
             presence=self._presence,
@@ -110,13 +110,13 @@ class OpenChat:
     async def _agent_for(self, chosen: Preferences) -> Agent:
         session = await self.chat.session()
         await self._workshop.ready(session.cwd if session else None)
-        return await self.crew.agent_for(chosen, self._tools())
+        return await self.crew.agent_for(chosen, self._tools(), self._offline)
 
     async def _delegate(self, task: str, session_id: str) -> str:
         return await delegate(self._workplace, task, session_id)
 
     async def _subagent_for(self, chosen: Preferences) -> Agent:
-        return await self.crew.agent_for(chosen, self._workshop.tools(None))
+        return await self.crew.agent_for(chosen, self._workshop.tools(None), self._offline)
 
     def _subagent_prompt(self, began: datetime) -> str:
         return subagent_prompt(self._workshop.prompt(began, self._workshop.tools(None)))
@@ -124,7 +124,7 @@ class OpenChat:
     # Conversations that become long
 
     def _compression(self, holder: Holder) -> Compression:
-        means = Means(self._summariser, app.new_session_id, self._workshop.can_take_notes, _rules(self._settings))
+        means = Means(self._summariser, app.new_session_id, self._workshop.can_take_notes, rules_of(self._settings))
         return Compression(self._door, holder, means)
 
     async def _small_model(self) -> Model | None:
@@ -138,9 +138,3 @@ class OpenChat:
         model, window = found
         session = await self.chat.session()
         return Summariser(model, window or (session.context_window if session else None) or UNKNOWN_WINDOW)
-
-
-def _rules(settings: Settings) -> Rules:
-    said = settings.pruning
-    pruning = Pruning(said.keep_last, said.soft, said.hard, said.min_chars, said.max_chars, said.head, said.tail)
-    return Rules(settings.compression.threshold, settings.compression.protect_last_n, pruning)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from segue.agent.callables import CallableAgent
 from segue.agent.choosing import LOCAL, ModelName, NotChosen, choose, endpoints_from, local_endpoints, provider_in
 from segue.agent.loop import Loop
-from segue.agent.offline import OfflineAgent
 from segue.agent.providers.model import ProviderModel, warm_up
 from segue.agent.trying import Trying
 from segue.app.checking import configured, named_models
@@ -34,11 +33,9 @@ class Crew:
         self,
         settings: Settings,
         environ: Mapping[str, str],
-        offline: OfflineAgent,
         tell: Callable[[str], None],
     ) -> None:
         self._settings = settings
-        self._offline = offline
         self._tell = tell
         self._endpoints = endpoints_from(environ, configured(settings))
         self._models: dict[tuple[str, str], ProviderModel] = {}
@@ -49,8 +46,8 @@ class Crew:
         self._looking = threading.Thread(target=self._look, daemon=True)
         self._looking.start()
 
-    async def agent_for(self, chosen: Preferences, tools: Sequence[Tool]) -> Agent:
-        """The agent that answers now, with these tools if it is ours."""
+    async def agent_for(self, chosen: Preferences, tools: Sequence[Tool], offline: Agent) -> Agent:
+        """The agent that answers now, with these tools if it is ours; `offline` when there is no model."""
         if self._settings.agent.entry:
             function = load_entry(self._settings.agent.entry, self._settings.home)
             return CallableAgent(function, lambda error: str(record_agent_error(self._settings.home, error)))
@@ -60,7 +57,7 @@ class Crew:
         if isinstance(first, NotChosen):
             if chosen.model or self._settings.model:
                 raise UnknownModel(self._unknown(chosen.model, first))
-            return self._offline
+            return offline
         named = list(dict.fromkeys([first, *self._stand_ins()]))
         last = len(named) - 1
         trying = [Trying(self._model(one), self._tell, has_other=at < last) for at, one in enumerate(named)]

@@ -31,6 +31,7 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
         "restore": ("segue.cli.keeping", "restore", "Bring everything back from a backup."),
         "db": ("segue.cli.databases", "db", "Move to another database, and back."),
         "insights": ("segue.cli.insights", "insights", "Tokens, costs, tools and activity of the last days."),
+        "gateway": ("segue.cli.gateway", "gateway", "Connect platforms with your conversations."),
         "pairing": ("segue.cli.pairing", "pairing", "Let people in who write to your agent."),
         "config": ("segue.cli.configuring", "config", "Show and check the settings."),
         "init": ("segue.cli.configuring", "init", "Make the home folder with a commented config.yaml."),

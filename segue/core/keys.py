@@ -124,6 +124,11 @@ class KeyRules:
         return bool(peer) and f"{platform}:{peer}" in self.owners
 
 
+def is_shared(place: Place) -> bool:
+    """Whether several people can be in a conversation."""
+    return isinstance(place, Chat) and place.is_shared
+
+
 def place_of(source: SessionSource, rules: KeyRules, agent: str = DEFAULT_AGENT) -> Place:
     """The lane a message belongs to."""
     chat = _normalised(source, agent)

@@ -17,6 +17,7 @@ from segue.agent.turn import Agrees, TurnRunner
 from segue.core.errors import InUse, LeaseLost, StoreError
 from segue.core.events import Event
 from segue.core.inbox import Entry, InboxState
+from segue.core.keys import is_shared, parse_key
 from segue.core.outbox import What
 from segue.core.preferences import Preferences
 from segue.core.queueing import QueueRules
@@ -42,6 +43,9 @@ STALE = "The answer was cut off, and that was too long ago to go on with it; ask
 STUCK = "The answer was cut off {} times and is given up. The next message begins a new conversation."
 
 
+async def _nothing_follows(_session_id: str) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Staff:
     """Who answers in a lane, and what they need."""
@@ -55,6 +59,8 @@ class Staff:
     """Of a platform."""
     shown: Callable[[Entry, str], Callable[[Event], None]]
     """Shows what happens in a turn to whoever wrote a message."""
+    ended: Callable[[str], Awaitable[None]] = _nothing_follows
+    """What is done when a turn of a session has come to its end."""
     turn_seconds: float = 1800.0
     freshness: float = 3600.0
     most_attempts: int = MOST_ATTEMPTS
@@ -173,6 +179,7 @@ class Office:
             self._staff.agrees(last) if last else _nobody_agrees,
             self._staff.compression(holder, begun.opened),
             self._ending,
+            is_shared=is_shared(parse_key(key, self._house.rules.keys.main_key)),
         )
         self._running[key] = Running(runner, ears, turn.id)
         limit = asyncio.get_running_loop().call_later(self._staff.turn_seconds, self._time_out, key)
@@ -188,6 +195,7 @@ class Office:
             del self._running[key]
             self._ends.pop(turn.id, None)
             self._sent()
+        await self._staff.ended(begun.opened.session.id)
 
     def _ending(self, tx: Transaction, outcome: Outcome) -> None:
         """What ends with a turn, in its transaction."""

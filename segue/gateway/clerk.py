@@ -35,7 +35,7 @@ class Means:
 
     read: Callable[[Entry], Reading]
     """What a message means."""
-    situation: Callable[[Scope, Entry], Situation]
+    situation: Callable[[Scope], Situation]
     """Where and when it is given, as far as no lane has a say in it."""
     compress: Callable[[LaneHolder, Entry, str], Awaitable[str]]
     """Go on from a summary; what the person is told."""
@@ -95,7 +95,7 @@ class Clerk:
             if holder is not None:
                 holder.claim(tx, session_id, scope.principal)
 
-        return self._means.situation(scope, entry)._replace(
+        return self._means.situation(scope)._replace(
             session_id=lane.session_id if lane else None,
             source=entry.platform,
             route=entry.source,

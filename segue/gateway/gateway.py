@@ -3,14 +3,16 @@
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from segue.agent.door import Door
 from segue.agent.holding import Presence
 from segue.core.errors import StoreError
 from segue.core.inbox import Entry, Want
 from segue.core.lifecycle import Interruption
+from segue.gateway.agreeing import Agreements
 from segue.gateway.answering import Office
 from segue.gateway.clerk import Clerk
 from segue.gateway.connecting import Connection
@@ -26,6 +28,10 @@ LEAVING_SECONDS = 2.0
 """For what has to stop at once."""
 
 
+def _shutting_down() -> Interruption:
+    return Interruption.SHUTDOWN_DRAIN
+
+
 @dataclass(slots=True)
 class Gateway:
     """Its parts: where messages arrive, where they are answered, and the platforms on both ends."""
@@ -38,9 +44,11 @@ class Gateway:
     lanes: Lanes
     connections: Sequence[Connection]
     drain_seconds: float = 30.0
+    questions: Agreements | None = None
+    """Those that wait for an answer in a chat."""
     _doing: "set[asyncio.Task[None]]" = field(default_factory=set)
 
-    async def run(self, stop: asyncio.Event, reason: Interruption = Interruption.SHUTDOWN_DRAIN) -> None:
+    async def run(self, stop: asyncio.Event, reason: Callable[[], Interruption] = _shutting_down) -> None:
         """Live until told to stop."""
         await self.presence.begin()
         await self._recover()
@@ -49,7 +57,7 @@ class Gateway:
         try:
             await stop.wait()
         finally:
-            await self._leave(working, reason)
+            await self._leave(working, reason())
 
     def close(self) -> None:
         """Nothing more is read or written."""
@@ -61,20 +69,22 @@ class Gateway:
         if not accepted.is_new:
             return
         entry = accepted.entry
+        if self.questions is not None and self.questions.is_answer(entry):
+            self._do(self.questions.answer(entry))
+            return
         running = self.office.running_in(entry.lane_key)
         if accepted.is_ending:
             self.office.stop(entry.lane_key, f"It was stopped by message {entry.id}.")
         elif accepted.is_steering and running is not None:
             running.ears.hear(entry)
         if entry.want == Want.COMMAND and running is not None and self.clerk.is_at_once(entry):
-            self._do_at_once(entry)
+            self._do(self._carried_out(entry))  # what only reads is told beside the answer that is being written
         if accepted.is_refused:
             self.sent()
         self.lanes.wake(entry.lane_key)
 
-    def _do_at_once(self, entry: Entry) -> None:
-        """What only reads is told beside the answer that is being written."""
-        doing = asyncio.create_task(self._carried_out(entry))
+    def _do(self, act: Coroutine[Any, Any, None]) -> None:
+        doing = asyncio.create_task(act)
         self._doing.add(doing)
         doing.add_done_callback(self._doing.discard)
 

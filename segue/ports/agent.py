@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 from segue.core.compaction import Need
 from segue.core.events import Chat, Event, ToolCall
 from segue.core.messages import Said
-from segue.core.transcript import as_chat
+from segue.core.transcript import Eye, as_chat
 from segue.core.turns import Fate
 
 
@@ -51,11 +51,13 @@ class Task(NamedTuple):
     agrees: Callable[[ToolCall, str], Awaitable[bool]] = _nobody_agrees
     """Whether somebody agrees to a risk."""
     space: Space = Space()
+    is_shared: bool = False
+    """Whether several people speak, so that each of their messages names its author."""
 
     @property
     def conversation(self) -> list[Chat]:
         """The conversation in the format of OpenAI."""
-        return as_chat(self.view)
+        return as_chat(self.view, Eye(shared=self.is_shared))
 
 
 class Agent(Protocol):

@@ -42,13 +42,13 @@ def module(tmp_path: Path) -> Iterator[str]:
 
 def crew_of(home: Path, raw: dict[str, Any], environ: dict[str, str], told: list[str] | None = None) -> Crew:
     tell = (told if told is not None else []).append
-    crew = Crew(settings_from(raw, home, {}), environ, OfflineAgent.__new__(OfflineAgent), tell)
+    crew = Crew(settings_from(raw, home, {}), environ, tell)
     crew._looking.join()
     return crew
 
 
 def ready(crew: Crew, wanted: Preferences = Preferences()) -> object:  # noqa: B008 - it never changes
-    return asyncio.run(crew.agent_for(wanted, []))
+    return asyncio.run(crew.agent_for(wanted, [], OfflineAgent.__new__(OfflineAgent)))
 
 
 @pytest.mark.usefixtures("local")

@@ -112,7 +112,7 @@ async def _finds(opened: OpenChat, session_id: str) -> None:
     """Every fact is in what the model is told, or found by the agent's own search."""
     store = opened._door.store
     view = "\n".join(message.content or "" for message in store.read(OWNER, view_of, session_id))
-    agent: Any = await opened.crew.agent_for(opened.chat.preferences, opened._tools())
+    agent: Any = await opened.crew.agent_for(opened.chat.preferences, opened._tools(), opened._offline)
     search = agent._tools["session_search"]
     search._summarise = None
     for fact in FACTS:

@@ -103,7 +103,7 @@ class Building:
         async def compress(_holder: LaneHolder, _entry: Entry, focus: str) -> str:
             return f"Compressed for {focus}."
 
-        def situation(_scope: Scope, _entry: Entry) -> Situation:
+        def situation(_scope: Scope) -> Situation:
             return Situation(None, time.time(), UTC, next(ids), model="scripted")
 
         def uncompressed(_holder: Holds, _opened: Opened) -> Compression | None:

@@ -1,0 +1,284 @@
+"""A gateway, put together: the settings, the store, the tools by role, and who answers."""
+
+import hashlib
+import logging
+import os
+import time
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+from segue import app, config
+from segue.agent.compression import Compression, Wish
+from segue.agent.compression import Means as CompressionMeans
+from segue.agent.delegating import Workplace, delegate
+from segue.agent.door import Door
+from segue.agent.holding import Holds
+from segue.agent.naming import Namer
+from segue.agent.offline import OfflineAgent
+from segue.agent.summarising import Summariser
+from segue.agent.turn import Agrees
+from segue.app.crew import Crew
+from segue.app.rules import rules_of
+from segue.app.workshop import Workshop
+from segue.config import Settings
+from segue.config.chat_settings import Approval
+from segue.core.compaction import Need
+from segue.core.events import Compressed, Event, ToolCall
+from segue.core.inbound import Inbound
+from segue.core.inbox import Entry
+from segue.core.keys import is_shared, parse_key
+from segue.core.leases import Run
+from segue.core.lifecycle import Continue
+from segue.core.preferences import Preferences
+from segue.core.prompts import Place, subagent_prompt, system_prompt
+from segue.core.pruning import KEPT_TURNS
+from segue.core.reading import Reading, read
+from segue.core.scope import OWNER, OWNER_AT_CONSOLE, Audience, Principal, Scope
+from segue.core.situation import Disguise, Earlier, Situation, situation_text
+from segue.core.sizes import UNKNOWN_WINDOW, tokens_of_rest
+from segue.gateway.agreeing import Agreements
+from segue.gateway.answering import Staff
+from segue.gateway.assembling import Grounds, assemble, traits_among
+from segue.gateway.clerk import Means
+from segue.gateway.gateway import Gateway
+from segue.gateway.holding import LaneHolder
+from segue.ports.agent import Agent
+from segue.ports.model import Model
+from segue.ports.platform import Platform
+from segue.ports.store import Transaction
+from segue.ports.tool import Tool
+from segue.sessions.admitting import Routing
+from segue.sessions.answering import House
+from segue.sessions.commanding.acts import Situation as CommandSituation
+from segue.sessions.delivering import Posting
+from segue.sessions.finding import get_session
+from segue.sessions.opening import Opened, Rules
+from segue.storage.store import SqlStore
+from segue.tools.session_search import SessionSearch
+from segue.tools.toolbox import notes_of, tools_for
+from segue.upkeep.living import is_gone
+
+PROGRAM = "segue gateway"
+_DISGUISE = "gateway:disguise"
+"""Where the key is kept that ids are hidden with."""
+
+_log = logging.getLogger(__name__)
+
+
+class Serving:
+    """A gateway, and what has to be closed with it."""
+
+    def __init__(
+        self, settings: Settings, store: SqlStore, run: Run, platforms: Sequence[Platform], restart: Callable[[], None]
+    ) -> None:
+        self._settings = settings
+        self._store = store
+        self._zone = config.zone_here()
+        self._door = Door(store, OWNER_AT_CONSOLE)
+        self._platforms = platforms
+        self._disguise = self._made_disguise()
+        self._workshop = Workshop(
+            settings, store, Scope(OWNER), run.id, Path.cwd(), self._search(Scope(OWNER)), _log.warning
+        )
+        self.crew = Crew(settings, config.environment_of_models(), _log.warning)
+        self._namer = Namer(self._door, self._small_model)
+        posting = Posting(traits_among(platforms), settings.session.send_policy.policy)
+        self._agreements = Agreements(self._door, posting, lambda: self.gateway.sent())
+        keys = settings.key_rules
+        freshness = timedelta(seconds=settings.agent.auto_continue_freshness)
+        house = House(Rules(keys, settings.reset_policies, freshness), posting, self._prompt)
+        staff = Staff(
+            agent_for=self._agent_for,
+            agrees=self._agreeing,
+            compression=self._compression,
+            new_session_id=app.new_session_id,
+            queue=settings.queue.on,
+            shown=lambda _entry, _turn_id: _shown,
+            turn_seconds=settings.agent.turn_timeout,
+            freshness=settings.agent.auto_continue_freshness,
+            ended=self._namer.consider,
+        )
+        means = Means(self._reading, self._situated, self._compress, restart, settings.stop_suspends)
+        routing = Routing(keys, settings.access_on, settings.queue.on, self._agent_of, self._reading, posting)
+        self.gateway: Gateway = assemble(
+            Grounds(store, run, is_gone), house, staff, means, routing, platforms, settings.agent.drain_timeout
+        )
+        self.gateway.questions = self._agreements
+
+    def begin(self) -> None:
+        self._workshop.begin()
+
+    async def close(self) -> None:
+        await self._workshop.stop()
+        await self._namer.close()
+        await self._workshop.close()
+        await self.crew.close()
+        self._door.close()
+        self.gateway.close()
+
+    # Who answers, and with what
+
+    def _search(self, scope: Scope) -> SessionSearch:
+        return SessionSearch(self._store, scope, lambda: self._zone, now=time.time, clock=time.monotonic)
+
+    def _tools(self, scope: Scope) -> list[Tool]:
+        """Owners get the machine where nobody else looks on; everybody else what is theirs."""
+        if scope == Scope(OWNER):
+            return self._workshop.tools(self._delegate)
+        notes = notes_of(scope, self._settings.home / "memory")
+        return tools_for(machine=None, notes=notes, search=self._search(scope))
+
+    async def _agent_for(self, opened: Opened, chosen: Preferences) -> Agent:
+        scope = _scope_of(opened)
+        if scope == Scope(OWNER):
+            await self._workshop.ready(opened.session.cwd)
+        offline = OfflineAgent(self._store, scope, time.time, lambda: self._zone)
+        return await self.crew.agent_for(chosen, self._tools(scope), offline)
+
+    async def _delegate(self, task: str, session_id: str) -> str:
+        """A task of an owner's session, done by a subagent; whoever is answered there is asked what it may do."""
+        session = await self._door.read(get_session, session_id)
+        answered = await self._door.read(lambda tx: tx.inbox.running(session.lane_key or ""))
+        place = Workplace(
+            door=self._door,
+            presence=self.gateway.presence,
+            agent_for=self._subagent_for,
+            agrees=self._agreeing(answered[-1]) if answered else _nobody_agrees,
+            compression=lambda _: None,
+            new_session_id=app.new_session_id,
+            prompt=lambda began: subagent_prompt(self._workshop.prompt(began, self._workshop.tools(None))),
+            zone=self._zone,
+        )
+        return await delegate(place, task, session_id)
+
+    async def _subagent_for(self, chosen: Preferences) -> Agent:
+        offline = OfflineAgent(self._store, Scope(OWNER), time.time, lambda: self._zone)
+        return await self.crew.agent_for(chosen, self._workshop.tools(None), offline)
+
+    def _agreeing(self, entry: Entry) -> Agrees:
+        approvals = self._settings.agent.approvals
+
+        async def agrees(call: ToolCall, risk: str) -> bool:
+            if approvals is Approval.ASK:
+                return await self._agreements.ask(entry, call, risk)
+            return approvals is Approval.ALLOW
+
+        return agrees
+
+    def _agent_of(self, inbound: Inbound) -> str:
+        source = inbound.source
+        names = {source.platform, f"{source.platform}:{source.chat_id}", f"{source.platform}:{source.peer}"}
+        for name, said in self._settings.agents.items():
+            if names & set(said.bindings):
+                return name
+        return "main"
+
+    # What is said and told
+
+    def _reading(self, said: Inbound | Entry) -> Reading:
+        return read(said.text, bot=self._bot(said), triggers=self._settings.session.reset_triggers)
+
+    def _bot(self, said: Inbound | Entry) -> str:
+        name = said.platform if isinstance(said, Entry) else said.source.platform
+        return next((getattr(one, "bot", "") for one in self._platforms if one.name == name), "")
+
+    def _prompt(self, opened: Opened, earlier: Earlier | None) -> str:
+        lane, source = opened.lane, opened.lane.origin
+        assert source is not None
+        place = parse_key(lane.key, self._settings.session.main_key)
+        names = [tool.spec.name for tool in self._tools(_scope_of(opened))]
+        began = lane.updated_at or lane.last_person_at
+        told = system_prompt(Place(began.astimezone(self._zone), source.platform, None), names)
+        said = self._settings.agents.get(opened.session.agent)
+        situation = Situation(
+            source,
+            is_shared=is_shared(place),
+            connected=tuple(sorted(one.name for one in self._platforms)),
+            earlier=earlier,
+        )
+        own = [said.prompt] if said and said.prompt else []
+        return "\n\n".join([told, *own, situation_text(situation, self._disguise)])
+
+    def _situated(self, scope: Scope) -> CommandSituation:
+        deadline = time.monotonic() + 0.25
+        return CommandSituation(
+            session_id=None,
+            now=time.time(),
+            zone=self._zone,
+            new_session_id=app.new_session_id(),
+            model=self.crew.named(Preferences()),
+            models=self.crew.resolve,
+            parts=[(tool.spec.name, len(str(tool.spec))) for tool in self._tools(scope)],
+            time_left=lambda: deadline - time.monotonic(),
+        )
+
+    def _made_disguise(self) -> Disguise | None:
+        """Ids are hidden by a secret of this home, so that what a model is told stays the same."""
+        if not self._settings.privacy.redact_ids:
+            return None
+        secret = self._store.write(OWNER_AT_CONSOLE, _kept_secret, os.urandom(32).hex())
+        raw = frozenset(one.name for one in self._platforms if one.traits.needs_raw_ids)
+        return Disguise(hashlib.sha256(secret.encode()).digest(), raw)
+
+    # Conversations that become long
+
+    def _compression(self, holder: Holds, opened: Opened) -> Compression:
+        scope = _scope_of(opened)
+        notes = notes_of(scope, self._settings.home / "memory")
+        means = CompressionMeans(
+            partial(self._summariser, opened), app.new_session_id, lambda: _can_write(notes), rules_of(self._settings)
+        )
+        return Compression(self._door, holder, means)
+
+    async def _small_model(self) -> Model | None:
+        found = await self.crew.auxiliary(Preferences())
+        return found[0] if found else None
+
+    async def _summariser(self, opened: Opened) -> Summariser:
+        found = await self.crew.auxiliary(Preferences())
+        if found is None:
+            return Summariser(None)
+        model, window = found
+        return Summariser(model, window or opened.session.context_window or UNKNOWN_WINDOW)
+
+    async def _compress(self, holder: LaneHolder, entry: Entry, focus: str) -> str:
+        """`/compress` in a lane."""
+        lane = await self._door.read(lambda tx: tx.lanes.find(entry.lane_key))
+        session = await self._door.read(lambda tx: tx.sessions.find(lane.session_id or "") if lane else None)
+        if lane is None or session is None:
+            return "There is nothing to compress: nothing has been said yet."
+        told: list[str] = []
+
+        def emit(event: Event) -> None:
+            if isinstance(event, Compressed):
+                told.append(event.sentence)
+
+        compression = self._compression(holder, Opened(lane, session, Continue()))
+        need = Need(session.context_window or UNKNOWN_WINDOW, tokens_of_rest(session.system_prompt or "", []))
+        await compression.compress(holder.lease, session.id, Wish(need, KEPT_TURNS // 4, focus), emit)
+        return told[-1] if told else "There is nothing to compress yet: all of it is what was said last."
+
+
+def _scope_of(opened: Opened) -> Scope:
+    return Scope(Principal(opened.lane.principal), Audience(opened.lane.audience))
+
+
+def _kept_secret(tx: Transaction, fresh: str) -> str:
+    kept = tx.meta.get(_DISGUISE)
+    if kept is None:
+        tx.meta.set(_DISGUISE, fresh)
+    return str(kept or fresh)
+
+
+def _can_write(notes: Path) -> bool:
+    there = next((one for one in (notes, *notes.parents) if one.exists()), notes)
+    return os.access(there, os.W_OK | os.X_OK)
+
+
+def _shown(_event: Event) -> None: ...
+
+
+async def _nobody_agrees(_call: ToolCall, _risk: str) -> bool:
+    return False

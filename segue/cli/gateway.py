@@ -1,0 +1,137 @@
+"""`segue gateway run | status | stop | restart`: the process that connects platforms with conversations."""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+
+import click
+
+from segue import app
+from segue.cli.lazy import LazyGroup
+from segue.cli.options import AS_JSON
+from segue.cli.output import say, show_json
+from segue.config import Settings
+from segue.core.errors import InUse, Invalid, NotFound
+from segue.core.leases import Run
+from segue.core.lifecycle import Interruption
+from segue.core.scope import OWNER_AT_CONSOLE
+from segue.core.text import one_line
+from segue.ports.platform import Platform
+from segue.ports.store import Transaction
+from segue.storage.store import SqlStore
+from segue.upkeep.living import is_gone, this_run
+
+PROGRAM = "segue gateway"
+_STOPPING_SECONDS = 45.0
+
+
+@click.group(cls=LazyGroup, commands_in={})
+def gateway() -> None:
+    """Connect platforms with your conversations."""
+
+
+@gateway.command()
+def run() -> None:
+    """Run until stopped: Ctrl-C, `segue gateway stop`, or a signal."""
+    settings = app.settings()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    from segue.app.connecting import platforms_of  # slow to load, and only this command needs them
+
+    platforms = platforms_of(settings)
+    if not platforms:
+        raise Invalid("No platform is enabled: name one under `platforms` in config.yaml, and try again.")
+    with app.open_store(chosen=settings) as store:
+        if not settings.is_on_server:
+            _refuse_second(store)
+        is_again = asyncio.run(_live(settings, store, platforms))
+    if is_again:
+        os.execv(sys.executable, [sys.executable, "-m", "segue", *sys.argv[1:]])  # noqa: S606 - ourselves
+
+
+async def _live(settings: Settings, store: SqlStore, platforms: Sequence[Platform]) -> bool:
+    """One life; whether another one is wanted."""
+    from segue.app.serving import Serving
+
+    stop, is_again = asyncio.Event(), False
+
+    def restart() -> None:
+        nonlocal is_again
+        is_again = True
+        stop.set()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    loop.add_signal_handler(signal.SIGHUP, restart)
+    serving = Serving(settings, store, this_run(PROGRAM), platforms, restart)
+    serving.begin()
+    logging.info("Connected to %s.", ", ".join(platform.name for platform in platforms))
+    try:
+        await serving.gateway.run(stop, lambda: Interruption.RESTART_DRAIN if is_again else Interruption.SHUTDOWN_DRAIN)
+    finally:
+        await serving.close()
+    return is_again
+
+
+@gateway.command()
+@AS_JSON
+def status(as_json: bool) -> None:
+    """Whether a gateway runs, since when, and where."""
+    with app.open_for_reading() as store:
+        runs = store.read(OWNER_AT_CONSOLE, _living)
+    if as_json:
+        show_json([run._asdict() for run in runs])
+        return
+    if not runs:
+        say("No gateway is running; `segue gateway run` starts one.")
+    for one in runs:
+        minutes = (time.time() - one.began_at) / 60
+        say(f"A gateway runs as process {one.pid} on {one_line(one.host)}, for {minutes:,.0f} min.")
+
+
+@gateway.command()
+def stop() -> None:
+    """Ask the gateway of this home to end; answers that are being written come to their end first."""
+    _signal(signal.SIGTERM)
+
+
+@gateway.command()
+def restart() -> None:
+    """Let the gateway of this home begin anew."""
+    _signal(signal.SIGHUP)
+
+
+def _signal(number: signal.Signals) -> None:
+    with app.open_for_reading() as store:
+        runs = [one for one in store.read(OWNER_AT_CONSOLE, _living) if not is_gone(one)]
+        here = [one for one in runs if one.host == os.uname().nodename]
+        if not here:
+            raise NotFound("No gateway of this home runs on this machine.")
+        for one in here:
+            os.kill(one.pid, number)
+        if number is signal.SIGTERM:
+            _wait_for_end(here)
+            say("The gateway has ended.")
+        else:
+            say("The gateway restarts.")
+
+
+def _wait_for_end(runs: list[Run]) -> None:
+    until = time.monotonic() + _STOPPING_SECONDS
+    while any(not is_gone(one) for one in runs):
+        if time.monotonic() > until:
+            raise InUse(f"The gateway, process {runs[0].pid}, does not end; it may be waiting for an answer.")
+        time.sleep(0.1)
+
+
+def _living(tx: Transaction) -> list[Run]:
+    return [run for run in tx.leases.open_runs() if run.program == PROGRAM and not is_gone(run)]
+
+
+def _refuse_second(store: SqlStore) -> None:
+    if others := store.read(OWNER_AT_CONSOLE, _living):
+        raise InUse(f"A gateway of this home runs already, as process {others[0].pid}; `segue gateway stop` ends it.")
