@@ -5,7 +5,7 @@
 kill: ends the process at the nth time that a point is reached. trace: writes down every point that is reached.
 fill: fills the disk that a file is on, at the nth time that a point is reached.
 scripted: a model in this process that wants two tools, then says that it is done. blind: whatever has no result is run
-again, which is the control of the tests that kill.
+again, which is the control of the tests that kill. halved: a compression leaves its turn behind, which is another.
 """
 
 import json
@@ -80,6 +80,10 @@ def main() -> None:
         from segue.sessions import turning
 
         setattr(turning, "salvage", _run_all)  # noqa: B010
+    if wanted.get("halved"):
+        from segue.sessions import compressing
+
+        setattr(compressing, "move_turn", lambda _tx, turn, _child: turn)  # noqa: B010
     sys.argv = ["segue", *sys.argv[2:]]
     from segue.cli import main as segue
 

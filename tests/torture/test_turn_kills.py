@@ -167,6 +167,15 @@ def test_a_compression_passes_every_point_of_it(place: Path, tmp_path: Path) -> 
     assert ran(place) == 1
 
 
+def test_a_compression_in_two_steps_could_be_half_done(place: Path) -> None:
+    """The control: when its turn is moved later, a kill in between leaves the one without the other."""
+    said = grow(place)
+    assert chat(place, {"halved": True, "kill": [Point.AFTER_COMPRESSION, 1]}, "-c", "-q", ASKED).returncode == -9
+    chat(place, {}, "--continue")
+    with pytest.raises(AssertionError):
+        compressed(place, said)
+
+
 @pytest.mark.parametrize("point", sorted(COMPRESSING))
 def test_a_compression_that_is_killed_is_done_or_not_done(place: Path, point: Point) -> None:
     said = grow(place)
