@@ -35,17 +35,17 @@ class Presence:
         """Keep a lease from now on."""
         self._held[lease.name] = lease
 
-    async def release(self, lease: Lease) -> None:
-        self._held.pop(lease.name, None)
-        await self.door.write(leasing.release, lease)
+    async def release(self, *leases: Lease) -> None:
+        for lease in leases:
+            self._held.pop(lease.name, None)
+        await self.door.write(_release, leases)
 
     async def end(self) -> None:
         if self._beating is not None:
             self._beating.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._beating
-        for lease in list(self._held.values()):
-            await self.release(lease)
+        await self.release(*self._held.values())
         await self.door.write(leasing.end_run, self.run.id, time.time())
 
     async def _beat(self) -> None:
@@ -92,6 +92,11 @@ class Holder(Holds):
         if self._lease is not None:
             await self._presence.release(self._lease)
             self._lease = None
+
+
+def _release(tx: Transaction, leases: Collection[Lease]) -> None:
+    for lease in leases:
+        leasing.release(tx, lease)
 
 
 def _beat(tx: Transaction, run_id: str, held: Collection[Lease]) -> None:

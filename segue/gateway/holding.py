@@ -35,10 +35,9 @@ class LaneHolder(Holds):
         self._presence.holds(claimed)
 
     async def let_go(self) -> None:
-        if self._session is not None:
-            await self._presence.release(self._session)
-            self._session = None
-        await self._presence.release(self.lease)
+        held = [self.lease] if self._session is None else [self._session, self.lease]
+        self._session = None
+        await self._presence.release(*held)
 
 
 def take_lane(tx: Transaction, key: str, run_id: str, is_gone: leasing.IsGone) -> Lease:

@@ -521,5 +521,8 @@ class Store(Protocol):
     ) -> T:
         """Run `work` on one snapshot of the database, beside any writer."""
 
+    def write_together(self, scope: Scope, works: "Sequence[Callable[[Transaction], T]]") -> list[T | Exception]:
+        """Run several units of work in one transaction: each is done wholly or not at all, whatever the others do."""
+
     def begin_index_again(self) -> None:
         """Let the search index be made anew, behind what is written from now on; not if it is held or cannot be."""

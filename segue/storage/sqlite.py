@@ -33,6 +33,7 @@ from segue.storage.patience import patiently
 from segue.storage.schema import MIGRATIONS, SCHEMA_VERSION, declare
 from segue.storage.search_index import create_index, forget_deleted
 from segue.storage.sql import Executor
+from segue.storage.turnstile import Turnstile
 
 OLDEST_SAFE_SQLITE = (3, 51, 3)  # before it, a race between a checkpoint and a writer could corrupt the file
 CHECKPOINT_EVERY = 50
@@ -59,7 +60,7 @@ class SqliteEngine:
         self._is_immutable = False
         self._unusable: Callable[[], StoreError] | None = None
         self._damage: str | None = None
-        self._writing = threading.Lock()
+        self._writing = Turnstile()
         self._readers: list[SqliteConnection] = []
         self._pool = threading.Lock()
         self._writes = 0
@@ -79,7 +80,7 @@ class SqliteEngine:
         writer = self._usable_writer()
         if self._damage:
             raise StoreCorrupt(self._damage)
-        if not self._writing.acquire(timeout=max(patience, 0)):
+        if not self._writing.acquire(max(patience, 0)):
             raise StoreBusy(f"Another thread has been writing to {self.path} for too long.")
         try:
             with self._our_errors(), writer.transaction(WRITING):

@@ -1,13 +1,14 @@
 """The store: a unit of work, run in a transaction, again if a race was lost, for as long as patience lasts."""
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
-from segue.core.errors import StoreError
+from segue.core.errors import SegueError, StoreBusy, StoreError
 from segue.core.messages import Draft
 from segue.core.scope import OWNER_AT_CONSOLE, Scope
 from segue.ports.store import (
@@ -34,6 +35,9 @@ from segue.storage.trash import SqlTrash
 
 if TYPE_CHECKING:
     from segue.storage.copying import Contents
+
+TOGETHER_SECONDS = 0.003
+"""For how long units of work join a commit that others wait for."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -157,6 +161,57 @@ class SqlStore:
         if newest and self._engine.index_follows:
             self._indexing.follow(newest)
         return done
+
+    def write_together(self, scope: Scope, works: Sequence[Callable[[Transaction], T]]) -> list[T | Exception]:
+        """Run several units of work in one transaction: each is done wholly or not at all, whatever the others do.
+
+        What each returned, or why it could not be done. What cannot be committed is nobody's, and raised.
+        """
+        outcomes: dict[int, T | Exception] = {}
+        while left := [number for number in range(len(works)) if number not in outcomes]:
+            at_work: list[int] = []
+            try:
+                found, newest = patiently(partial(self._attempt_all, scope, works, left, at_work), self._patience)
+            except StoreBusy:
+                raise
+            except Exception as error:
+                if not at_work:
+                    raise
+                outcomes[at_work[0]] = error  # and the others are done without it
+                continue
+            outcomes |= found
+            if newest and self._engine.index_follows:
+                self._indexing.follow(newest)
+        return [outcomes[number] for number in range(len(works))]
+
+    def _attempt_all(
+        self,
+        scope: Scope,
+        works: Sequence[Callable[[Transaction], T]],
+        left: Sequence[int],
+        at_work: list[int],
+        seconds_left: float,
+    ) -> tuple[dict[int, T | Exception], int]:
+        found: dict[int, T | Exception] = {}
+        newest = 0
+        with self._engine.writing(seconds_left, scope) as executor:
+            until = time.monotonic() + TOGETHER_SECONDS
+            for number in left:
+                if found and time.monotonic() > until:
+                    break  # the rest has a commit of its own, so that others get between
+                at_work[:] = [number]
+                transaction = SqlTransaction(self._engine, executor, scope)
+                executor.run("SAVEPOINT one", {})
+                try:
+                    found[number] = works[number](transaction)
+                except SegueError as error:
+                    executor.run("ROLLBACK TO SAVEPOINT one", {})
+                    found[number] = error
+                else:
+                    newest = max(newest, transaction.messages.newest)
+                executor.run("RELEASE SAVEPOINT one", {})
+            at_work.clear()
+        return found, newest
 
     def read(
         self, scope: Scope, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
