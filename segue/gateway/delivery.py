@@ -96,9 +96,11 @@ class Delivery:
 
     async def _attempt(self, waiting: "deque[Letter]", letter: Letter) -> bool:
         before = letter.state
-        has_key = self._platform.traits.has_key
         reached(Point.BEFORE_SENDING)
-        letter = waiting[0] = await self._door.write(delivering.begin_sending, letter, has_key=has_key)
+        begun = await self._door.write(delivering.begin_sending, letter, has_key=self._platform.traits.has_key)
+        if begun is None:
+            return True
+        letter = waiting[0] = begun
         reached(Point.AFTER_SENDING_BEGINS)
         text = MARK + letter.text if letter.is_repeat else letter.text
         try:

@@ -94,8 +94,15 @@ def post(
     return len(pieces)
 
 
-def begin_sending(tx: Transaction, letter: Letter, *, has_key: bool) -> Letter:
-    """It may leave this machine from now on. What may have arrived is marked, unless its key keeps it single."""
+def begin_sending(tx: Transaction, letter: Letter, *, has_key: bool) -> Letter | None:
+    """It may leave this machine from now on. What may have arrived is marked, unless its key keeps it single.
+
+    Nothing when there is nothing to be sent any more: it was looked up before somebody dealt with it.
+    """
+    found = tx.outbox.find(letter.id)
+    if found is None or found.state not in (OutboxState.PENDING, OutboxState.UNKNOWN):
+        return None
+    letter = found
     is_repeat = int(letter.state == OutboxState.UNKNOWN and not has_key)
     sent = letter._replace(
         state=OutboxState.SENDING, attempts=letter.attempts + 1, is_repeat=max(letter.is_repeat, is_repeat)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from gateway_nursery import Nursery
-from kill_loop import PLACES, KillLoop
+from kill_loop import ENOUGH, PLACES, KillLoop
 from postgres_server import Server
 from torture_rounds import rounds
 
@@ -36,12 +36,12 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str | Path:
 
 @pytest.mark.parametrize("has_key", [True, False], ids=["with a key", "without"])
 def test_nothing_is_lost_or_answered_twice(place: str | Path, nursery: Nursery, has_key: bool) -> None:
-    kills = rounds(100 if has_key else 30, in_torture=1000)
+    kills = rounds(70 if has_key else 30, in_torture=1000)
     report = asyncio.run(KillLoop(place, nursery, has_key=has_key).run(kills))
     print(report)
     assert report.violations == {}
     if has_key:
-        assert all(report.places[place] >= 5 for place in PLACES), f"the run is void: {report}"
+        assert all(report.places[place] >= ENOUGH for place in PLACES), f"the run is void: {report}"
 
 
 @pytest.mark.parametrize("control", ["acknowledge first", "forget names"])
@@ -55,8 +55,18 @@ def test_without_its_guards_it_would(tmp_path: Path, nursery: Nursery, control: 
 @pytest.mark.parametrize("nth", [1, 2, 3])
 @pytest.mark.parametrize("point", POINTS)
 def test_killed_at_any_commit_it_goes_on_as_if_nothing_had_been(
-    place: str | Path, nursery: Nursery, point: Point, nth: int
+    tmp_path: Path, nursery: Nursery, point: Point, nth: int
 ) -> None:
+    died_at(tmp_path / "state.db", nursery, point, nth)
+
+
+@pytest.mark.parametrize("nth", range(1, rounds(1, in_torture=3) + 1))
+@pytest.mark.parametrize("point", POINTS)
+def test_the_same_on_a_server(postgres_server: Server, nursery: Nursery, point: Point, nth: int) -> None:
+    died_at(postgres_server.new_database(), nursery, point, nth)
+
+
+def died_at(place: str | Path, nursery: Nursery, point: Point, nth: int) -> None:
     report = asyncio.run(KillLoop(place, nursery, seed=nth).die_at(point, nth))
     assert report.kills == 1, "it was never there"
     assert report.violations == {}
