@@ -5,27 +5,25 @@ wants to remember, what was said first is summarised, and the rest is read throu
 one transaction: a program that is killed on the way has compressed, or it has not.
 """
 
-import asyncio
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from segue.agent.door import Door
 from segue.agent.footing import Footing
 from segue.agent.holding import Holds
+from segue.agent.remembering import readable, remember
 from segue.agent.summarising import Summariser, Summary
-from segue.core.compaction import Need, Plan, beginning, continued, plan
-from segue.core.errors import ModelError
-from segue.core.events import Compressed, Event, Failed, Note, Reply
+from segue.core.compaction import Need, Plan, continued, plan
+from segue.core.events import Compressed, Event, Note, Reply
 from segue.core.leases import Lease
-from segue.core.messages import Said, draft, said
+from segue.core.messages import Said, draft
 from segue.core.pruning import Rules
 from segue.core.sessions import Session
 from segue.core.silence import FLUSH_REQUEST, is_silent
-from segue.core.sizes import tokens_in, tokens_of_all
+from segue.core.sizes import tokens_of_all
 from segue.core.turns import FLUSH, Turn, TurnState
 from segue.core.usage import Purpose
 from segue.ports.agent import Agent, Task
@@ -36,10 +34,8 @@ from segue.sessions.leasing import hold
 from segue.sessions.reading import Placed, placed_view, view_of
 from segue.sessions.recording import add_usage
 
-FLUSH_SECONDS = 120.0
 _SHARE_OF_TAIL = 0.5
 _SHARE_OF_SUMMARY = 0.1
-_SHARE_OF_FLUSH = 0.95
 _LEAST_SUMMARY, _MOST_SUMMARY = 200, 4_000
 _LEAST_TAIL = 200
 
@@ -163,31 +159,19 @@ class Compression:
 
     async def flush(self, lease: Lease, task: Task, need: Need, agent: Agent, emit: Emit) -> None:
         """Ask the agent once, silently, to save what it wants to remember: soon it will not be told of it any more."""
-        view, now = _readable(task.view, need), time.time()
+        view, now = readable(task.view, need, FLUSH_REQUEST), time.time()
         if not self._means.can_flush() or not view:
             return
         turn = Turn(uuid.uuid4().hex, task.session_id, lease.owner, TurnState.DONE, 1, 0, now, kind=FLUSH)
         if not await self._door.write(compressing.begin_flush, lease, turn):
             return
         reached(Point.AFTER_FLUSH_BEGINS)
-        ask = said(draft("user", FLUSH_REQUEST, now), view[-1].seq + 1)
-        silent = Task(task.session_id, task.system, [*view, ask], model=task.model, effort=task.effort)
-        replies: list[Reply] = []
-        try:
-            async with asyncio.timeout(FLUSH_SECONDS), aclosing(agent.run(silent)) as events:
-                async for event in events:
-                    match event:
-                        case Reply():
-                            replies.append(event)
-                        case Failed(sentence):
-                            emit(Note(f"Nothing was written down before it is summarised: {sentence}"))
-        except TimeoutError:
-            emit(Note("Nothing was written down before it is summarised: it took too long."))
-        except ModelError as error:
-            emit(Note(f"Nothing was written down before it is summarised: {error}"))
-        await self._door.write(_flushed, lease, turn, replies)
-        if replies and not is_silent(replies[-1].text):
-            emit(Note(replies[-1].text))
+        remembered = await remember(agent, task._replace(view=view), FLUSH_REQUEST)
+        if remembered.trouble:
+            emit(Note(f"Nothing was written down before it is summarised: {remembered.trouble}"))
+        await self._door.write(_flushed, lease, turn, remembered.replies)
+        if remembered.replies and not is_silent(remembered.replies[-1].text):
+            emit(Note(remembered.replies[-1].text))
 
 
 class _Done(NamedTuple):
@@ -202,11 +186,6 @@ def _flushed(tx: Transaction, lease: Lease, turn: Turn, replies: Sequence[Reply]
     tx.turns.change(turn.id, ended_at=now)
     for reply in replies:
         add_usage(tx, turn.session_id, reply.usage, reply.billing, now, Purpose.FLUSH)
-
-
-def _readable(view: Sequence[Said], need: Need) -> list[Said]:
-    """What a model can read of a conversation together with one more question, and some room to act upon it."""
-    return beginning(view, int(need.window * _SHARE_OF_FLUSH) - need.rest - tokens_in(FLUSH_REQUEST))
 
 
 def _budgets(need: Need, threshold: float) -> tuple[int, int]:

@@ -16,6 +16,7 @@ from segue.core.events import Event, Failed, Reply
 from segue.core.leases import Lease
 from segue.core.messages import draft
 from segue.core.preferences import Preferences, decode
+from segue.hookspecs import SubagentStopped, Tell, nobody
 from segue.ports.agent import Agent
 from segue.ports.store import Transaction
 from segue.ports.tool import ToolFailed
@@ -37,6 +38,7 @@ class Workplace:
     new_session_id: Callable[[], str]
     prompt: Callable[[datetime], str]
     zone: tzinfo
+    tell: Tell = nobody
 
 
 class _Outcome:
@@ -75,6 +77,7 @@ async def delegate(place: Workplace, task: str, session_id: str) -> str:
         raise
     finally:
         await _leave(place.door, holder, subagent_id, ending)
+        place.tell(SubagentStopped(subagent_id, session_id, ending))
     if outcome.failure:
         raise ToolFailed(f"The subagent could not finish: {outcome.failure} Its session is {subagent_id}.")
     return f"{outcome.text}\n\n(Session {subagent_id} of the subagent.)"

@@ -90,6 +90,15 @@ def decide(
     return Continue()
 
 
+def has_expired(
+    lane: Lane, policy: ResetPolicy, now: datetime, *, busy: bool = False, freshness: timedelta = FRESHNESS
+) -> bool:
+    """Whether the time of a lane's session is over, so that the next message begins another."""
+    if lane.phase is Phase.SUSPENDED:  # which by itself is no matter of time
+        lane = lane._replace(phase=Phase.ACTIVE)
+    return isinstance(decide(lane, policy, now, busy=busy, freshness=freshness), Reset)
+
+
 def interrupt(phase: Phase) -> Phase:
     """The phase after a turn was cut off. A suspended lane stays suspended."""
     return phase if phase is Phase.SUSPENDED else Phase.INTERRUPTED

@@ -7,6 +7,12 @@ FLUSH_REQUEST = f"""\
 something in it should outlast it, write it down with the memory tool now: what the person wants remembered, decisions,
 names, how things are done. List your notes first, and do not write anything twice. Then answer {NO_REPLY}.]"""
 
+FAREWELL_REQUEST = f"""\
+[The person does not see this. This conversation is over: what is said next begins a new one, in which you are told
+nothing of this one. If something in it should outlast it, write it down with the memory tool now: what the person wants
+remembered, decisions, names, how things are done, what is left to do. List your notes first, and do not write anything
+twice. Then answer {NO_REPLY}.]"""
+
 
 def is_silent(text: str) -> bool:
     """Whether an answer says that there is nothing to be said."""

@@ -48,8 +48,11 @@ class Step(NamedTuple):
     ended_at: float | None = None
 
 
-ANSWER, FLUSH = "answer", "flush"
-"""What turns are for: a person's words, or what the agent wants to remember before a conversation is compressed."""
+ANSWER, FLUSH, FAREWELL = "answer", "flush", "farewell"
+"""What turns are for: a person's words, or what an agent wants to remember before a conversation is compressed or over.
+
+The last two are done from the beginning, so that nobody carries them on; one without an end is owed, or was cut off.
+"""
 
 
 class Turn(NamedTuple):

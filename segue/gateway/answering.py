@@ -18,6 +18,7 @@ from segue.core.errors import InUse, LeaseLost, StoreError
 from segue.core.events import Event
 from segue.core.inbox import Entry, InboxState
 from segue.core.keys import is_shared, parse_key
+from segue.core.lifecycle import Reset, Start
 from segue.core.outbox import What
 from segue.core.preferences import Preferences
 from segue.core.queueing import QueueRules
@@ -25,6 +26,7 @@ from segue.core.turns import TurnState
 from segue.gateway.clerk import Clerk
 from segue.gateway.ears import LaneEars
 from segue.gateway.holding import LaneHolder
+from segue.hookspecs import SessionReset, SessionStarted, Tell, nobody
 from segue.ports.agent import Agent
 from segue.ports.failpoints import Point, reached
 from segue.ports.store import Transaction
@@ -40,6 +42,7 @@ _log = logging.getLogger(__name__)
 
 FORGOTTEN = "Its answer was cut off, and the conversation went on elsewhere."
 STALE = "The answer was cut off, and that was too long ago to go on with it; ask again."
+CRASHING = "The answer was cut off, and so were others before it, so it is given up; ask again."
 STUCK = "The answer was cut off {} times and is given up. The next message begins a new conversation."
 
 
@@ -87,6 +90,7 @@ class Office:
         staff: Staff,
         clerk: Clerk,
         sent: Callable[[], None],
+        tell: Tell = nobody,
     ) -> None:
         self._door = door
         self._presence = presence
@@ -94,9 +98,15 @@ class Office:
         self._staff = staff
         self._clerk = clerk
         self._sent = sent
+        self._tell = tell
+        self._is_continuing = staff.is_continuing
         self._running: dict[str, Running] = {}
         self._ends: dict[str, tuple[TurnState, str]] = {}
         """How a turn ends that is being stopped, and why."""
+
+    def continue_nothing(self) -> None:
+        """Turns that were cut off do not go on by themselves in this life: the next message in a lane ends them."""
+        self._is_continuing = False
 
     def running_in(self, key: str) -> Running | None:
         return self._running.get(key)
@@ -146,6 +156,7 @@ class Office:
             return False  # it is looked again in a moment
         await holder.now_holds(begun.lease)
         reached(Point.AFTER_ANSWER_BEGINS)
+        self._tell_opened(begun.opened)
         self._sent()
         await self._run(holder, begun, due.entries)
         return True
@@ -153,16 +164,17 @@ class Office:
     async def _cut_off(self, holder: LaneHolder, due: CutOff) -> bool:
         """A turn that a crash or a shutdown left: carried on, unless it is too old or was cut off too often."""
         turn, now = due.turn, time.time()
-        is_continued = self._staff.is_continuing and now - due.last_at <= self._staff.freshness
+        is_fresh = now - due.last_at <= self._staff.freshness
         if turn.attempt >= self._staff.most_attempts:
             outcome = Outcome(turn, TurnState.FAILED, "", now, STUCK.format(turn.attempt))
             await self._door.write(self._bury, holder, due, outcome)
-        elif is_continued:
+        elif self._is_continuing and is_fresh:
             begun = await self._door.write(take_up_answer, due.lane, turn, self._presence.run.id, holder.claim)
             await holder.now_holds(begun.lease)
             await self._run(holder, begun, await self._door.read(lambda tx: tx.inbox.of_turn(turn.id)))
-        elif due.has_more or self._staff.is_continuing:
-            await self._door.write(turning.give_up_turn, holder.lease, turn, now, STALE, self._ending)
+        elif due.has_more or self._is_continuing:
+            reason = CRASHING if is_fresh else STALE
+            await self._door.write(turning.give_up_turn, holder.lease, turn, now, reason, self._ending)
         else:
             return False
         self._sent()
@@ -203,6 +215,14 @@ class Office:
             state, reason = self._ends[outcome.turn.id]
             outcome = outcome._replace(state=state, reason=reason)
         end_answer(tx, outcome, self._house.posting)
+
+    def _tell_opened(self, opened: Opened) -> None:
+        key, session = opened.lane.key, opened.session
+        match opened.decision:
+            case Start():
+                self._tell(SessionStarted(key, session.id, session.principal))
+            case Reset(reason):
+                self._tell(SessionReset(key, session.id, session.principal, session.reset_from, reason))
 
     def _time_out(self, key: str) -> None:
         seconds = self._staff.turn_seconds

@@ -13,11 +13,15 @@ from segue.gateway.connecting import Connection
 from segue.gateway.desk import Desk
 from segue.gateway.gateway import Gateway
 from segue.gateway.lanes import Lanes
+from segue.gateway.watching import Watcher, Watching
+from segue.hookspecs import Hooks
 from segue.ports.platform import Platform, Traits
 from segue.ports.store import Store
 from segue.sessions.admitting import Routing
 from segue.sessions.answering import House
 from segue.sessions.leasing import IsGone
+
+USUAL_WATCHING = Watching()
 
 
 class Grounds(NamedTuple):
@@ -42,14 +46,17 @@ def assemble(
     routing: Routing,
     platforms: Sequence[Platform],
     drain_seconds: float = 30.0,
+    watching: Watching = USUAL_WATCHING,
+    hooks: Hooks | None = None,
 ) -> Gateway:
     """Every part with the ones it works with. What arrives has a door of its own, so that nothing keeps it waiting."""
     door, front = Door(grounds.store, OWNER_AT_CONSOLE), Door(grounds.store, OWNER_AT_CONSOLE)
     presence = Presence(door, grounds.run, grounds.is_gone)
     desk = Desk(front, routing, lambda accepted: gateway.accepted(accepted))
     clerk = Clerk(door, house, routing.keys, means)
-    office = Office(door, presence, house, staff, clerk, lambda: gateway.sent())
+    office = Office(door, presence, house, staff, clerk, lambda: gateway.sent(), lambda fact: gateway.told(fact))
     lanes = Lanes(door, presence, office)
-    connections = [Connection(door, presence, platform, desk) for platform in platforms]
-    gateway = Gateway(door, presence, desk, office, clerk, lanes, connections, drain_seconds)
+    connections = [Connection(door, presence, one, desk, lambda fact: gateway.told(fact)) for one in platforms]
+    watcher = Watcher(door, presence, house.rules, staff.agent_for, watching, lambda fact: gateway.told(fact))
+    gateway = Gateway(door, presence, desk, office, clerk, lanes, connections, watcher, hooks or Hooks(), drain_seconds)
     return gateway

@@ -13,6 +13,7 @@ from segue.core.leases import Lease, platform_lease
 from segue.core.scope import OWNER
 from segue.gateway.delivery import Delivery
 from segue.gateway.desk import Desk
+from segue.hookspecs import Tell, nobody
 from segue.ports.platform import Intake, Platform
 from segue.ports.store import Transaction
 from segue.sessions import leasing
@@ -49,13 +50,13 @@ class _Door(Intake):
 class Connection:
     """One platform and account. Whoever holds its lease is connected; the others wait."""
 
-    def __init__(self, door: Door, presence: Presence, platform: Platform, desk: Desk) -> None:
+    def __init__(self, door: Door, presence: Presence, platform: Platform, desk: Desk, tell: Tell = nobody) -> None:
         self._door = door
         self._presence = presence
         self._intake = _Door(platform, desk)
         self.platform = platform
         self.link = Link()
-        self.delivery = Delivery(door, platform)
+        self.delivery = Delivery(door, platform, tell)
 
     async def run(self) -> None:
         """Be connected, again and again, until cancelled."""

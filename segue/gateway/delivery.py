@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable
 
 from segue.agent.door import Door
 from segue.core.errors import StoreError
-from segue.core.outbox import Letter, OutboxState
+from segue.core.outbox import Letter, OutboxState, What
+from segue.hookspecs import ReplyDelivered, Tell, nobody
 from segue.ports.failpoints import Point, reached
 from segue.ports.platform import Platform, Post, SendLater, SendRefused, SendUnknown
 from segue.ports.store import Transaction
@@ -26,8 +27,9 @@ _log = logging.getLogger(__name__)
 class Delivery:
     """Sends what is for one platform."""
 
-    def __init__(self, door: Door, platform: Platform) -> None:
+    def __init__(self, door: Door, platform: Platform, tell: Tell = nobody) -> None:
         self._door = door
+        self._tell = tell
         self._platform = platform
         self._chats: dict[str, deque[Letter]] = {}
         self._senders: dict[str, asyncio.Task[None]] = {}
@@ -119,6 +121,8 @@ class Delivery:
         reached(Point.AFTER_SENT)
         await self._door.write(delivering.end_sending, letter, sent.message_id, time.time())
         reached(Point.AFTER_DELIVERED)
+        if letter.what == What.REPLY:
+            self._tell(_delivered(letter, sent.message_id))
         return True
 
     async def _doubted(self, waiting: "deque[Letter]", letter: Letter, reason: str) -> bool:
@@ -135,6 +139,11 @@ class Delivery:
             await act()
         except StoreError as error:
             _log.warning("The store does not answer; it is tried again: %s", error)
+
+
+def _delivered(letter: Letter, message_id: str | None) -> ReplyDelivered:
+    turn_id, chat = letter.turn_id, letter.chat
+    return ReplyDelivered(letter.lane_key, letter.session_id, turn_id, letter.platform, chat, message_id)
 
 
 async def _either(woken: asyncio.Event, seconds: float) -> None:

@@ -18,9 +18,11 @@ from segue.gateway.clerk import Clerk
 from segue.gateway.connecting import Connection
 from segue.gateway.desk import Desk
 from segue.gateway.lanes import Lanes
+from segue.gateway.watching import Watcher
+from segue.hookspecs import Fact, Hooks, MessageAccepted, SessionReset
 from segue.sessions.accepting import Accepted
 from segue.sessions.backgrounding import mark_lost
-from segue.sessions.recovering import interrupt_left, interrupt_own
+from segue.sessions.recovering import CRASHES, interrupt_left, interrupt_own, is_crashing
 
 _log = logging.getLogger(__name__)
 
@@ -43,6 +45,8 @@ class Gateway:
     clerk: Clerk
     lanes: Lanes
     connections: Sequence[Connection]
+    watcher: Watcher
+    hooks: Hooks
     drain_seconds: float = 30.0
     questions: Agreements | None = None
     """Those that wait for an answer in a chat."""
@@ -54,6 +58,7 @@ class Gateway:
         await self._recover()
         working = [asyncio.create_task(connection.run()) for connection in self.connections]
         working.append(asyncio.create_task(self.lanes.look()))
+        working.append(asyncio.create_task(self.watcher.run()))
         try:
             await stop.wait()
         finally:
@@ -69,6 +74,8 @@ class Gateway:
         if not accepted.is_new:
             return
         entry = accepted.entry
+        if not accepted.is_refused:
+            self.told(_accepted(entry))
         if self.questions is not None and self.questions.is_answer(entry):
             self._do(self.questions.answer(entry))
             return
@@ -100,12 +107,21 @@ class Gateway:
         for connection in self.connections:
             connection.delivery.wake()
 
+    def told(self, fact: Fact) -> None:
+        """Something has happened that others want to know."""
+        self.hooks.tell(fact)
+        if isinstance(fact, SessionReset):
+            self.watcher.wake()
+
     async def _recover(self) -> None:
         """Mark what a gateway that died has left; the lanes themselves go on when they are looked at."""
         now = time.time()
         interrupted = await self.door.write(interrupt_left, self.presence.is_gone, now)
         await self.door.write(mark_lost, self.presence.is_gone, now)
-        if interrupted:
+        if await self.door.read(is_crashing, self.presence.run.program, now):
+            self.office.continue_nothing()
+            _log.error("The gateway has died %d times within a minute: what was cut off is not carried on.", CRASHES)
+        elif interrupted:
             _log.warning("%d answers were cut off; they are carried on.", len(interrupted))
 
     async def _leave(self, working: "list[asyncio.Task[None]]", reason: Interruption) -> None:
@@ -120,6 +136,7 @@ class Gateway:
             task.cancel()
         await asyncio.wait(working)
         await self.presence.end()
+        await asyncio.to_thread(self.hooks.close, LEAVING_SECONDS)
 
     async def _send_the_rest(self) -> None:
         """What was said last is sent, if that takes no longer than a moment; the rest waits for the next life."""
@@ -128,3 +145,7 @@ class Gateway:
         await asyncio.sleep(0.05)
         while time.monotonic() < deadline and not all(one.delivery.is_idle() for one in self.connections):
             await asyncio.sleep(0.05)
+
+
+def _accepted(entry: Entry) -> MessageAccepted:
+    return MessageAccepted(entry.lane_key, entry.principal, entry.platform, entry.chat, entry.message_id)

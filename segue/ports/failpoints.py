@@ -32,12 +32,17 @@ class Point(StrEnum):
     AFTER_SENDING_BEGINS = "after_sending_begins"
     AFTER_SENT = "after_sent"
     AFTER_DELIVERED = "after_delivered"
+    AFTER_FAREWELL_BEGINS = "after_farewell_begins"
+    BEFORE_FAREWELL_ENDS = "before_farewell_ends"
 
 
 COMPRESSING = frozenset(
     {Point.AFTER_FLUSH_BEGINS, Point.BEFORE_SUMMARY, Point.BEFORE_COMPRESSION, Point.AFTER_COMPRESSION}
 )
 """Those of a turn whose conversation has become too long."""
+
+REMEMBERING = frozenset({Point.AFTER_FAREWELL_BEGINS, Point.BEFORE_FAREWELL_ENDS})
+"""Those of a session whose time is over."""
 
 ON_A_PLATFORM = frozenset(
     {

@@ -193,6 +193,9 @@ class Lanes(Protocol):
 
     def delete(self, key: str) -> bool: ...
     def listed(self, active_since: datetime | None = None) -> "list[Lane]": ...
+    def unfinalised(self) -> "list[Lane]":
+        """Those with a session that is not finalised, who has been silent for longest first."""
+
     def add_reset(self, row: ResetRow) -> None: ...
     def resets(self, key: str) -> list[ResetRow]: ...
     def reset_into(self, session_id: str) -> ResetRow | None:
@@ -209,7 +212,12 @@ class Turns(Protocol):
     def running_in(self, session_id: str) -> "Turn | None":
         """The turn of a session that has not come to its end."""
 
-    def has_kind(self, session_id: str, kind: str) -> bool: ...
+    def latest(self, session_id: str, kind: str) -> "Turn | None":
+        """The last turn of a kind that a session had; one without an end comes before all others."""
+
+    def owed(self) -> "list[Turn]":
+        """Farewells that have not come to their end, the oldest first."""
+
     def insert(self, turn: "Turn") -> None:
         """Store a new turn. One runs in a session at a time."""
 
@@ -352,6 +360,11 @@ class Leases(Protocol):
     def count_crashes(self, program: str, since: float) -> int: ...
     def add_run(self, run: "Run") -> None: ...
     def change_run(self, run_id: str, **columns: Any) -> bool: ...
+    def forget_runs(self, before: float, most: int) -> int:
+        """Remove runs that ended before a moment; how many."""
+
+    def forget_expired(self, before: float, most: int) -> int:
+        """Remove leases that ran out before a moment and whose run is over; how many."""
 
 
 class Trash(Protocol):

@@ -22,8 +22,10 @@ from segue.core.turns import Turn, TurnState
 from segue.ports.store import Transaction
 from segue.sessions import turning
 from segue.sessions.accepting import SUMMARISED
+from segue.sessions.backgrounding import has_background_work
 from segue.sessions.delegating import end_left_subagents
 from segue.sessions.delivering import Posting, envelope_of, post
+from segue.sessions.finalising import owe_farewell
 from segue.sessions.opening import Arrival, Opened, Rules, open_session, policy_of
 from segue.sessions.pairing import rules_with_owners
 from segue.sessions.steering import complete_turn, suspend_lane
@@ -89,8 +91,10 @@ def begin_answer(tx: Transaction, batch: Batch, house: House, claim: Claim) -> B
         force_new=batch.is_fresh,
         is_person=bool(first.is_person),
     )
+    before = tx.lanes.find(first.lane_key)
     opened = open_session(tx, arrival, _rules_now(tx, house))
     if isinstance(opened.decision, Start | Reset):
+        owe_farewell(tx, before, opened, f"{batch.turn_id}-farewell", batch.run_id, batch.now)
         opened = furnish(tx, opened, house)
         _tell_reset(tx, opened, first, house)
     lease = claim(tx, opened.session.id, opened.session.principal)
@@ -139,13 +143,6 @@ def bury_answer(tx: Transaction, lane: Lane, outcome: Outcome, posting: Posting)
 def _rules_now(tx: Transaction, house: House) -> Rules:
     """The rules with the owners who were made so since."""
     return house.rules._replace(keys=rules_with_owners(tx, house.rules.keys))
-
-
-def has_background_work(tx: Transaction, lane_key: str) -> bool:
-    """Whether something that the lane's session has started still runs."""
-    lane = tx.lanes.find(lane_key)
-    running = {process.session_id for process in tx.processes.running()}
-    return lane is not None and lane.session_id in running
 
 
 _ENDS = {

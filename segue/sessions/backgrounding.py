@@ -28,6 +28,13 @@ def running_processes(tx: Transaction) -> list[Process]:
     return tx.processes.running()
 
 
+def has_background_work(tx: Transaction, lane_key: str) -> bool:
+    """Whether something that the lane's session has started still runs."""
+    lane = tx.lanes.find(lane_key)
+    running = {process.session_id for process in tx.processes.running()}
+    return lane is not None and lane.session_id in running
+
+
 def mark_lost(tx: Transaction, is_gone: IsGone, now: float) -> int:
     """Say of every process whose keeper is no more that it was taken along; how many there were."""
     lost = [process for process in tx.processes.running() if _has_lost_its_run(tx, process, is_gone)]

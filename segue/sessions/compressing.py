@@ -88,7 +88,7 @@ def move_turn(tx: Transaction, turn: Turn, child: Session) -> Turn:
 
 def has_flushed(tx: Transaction, session_id: str) -> bool:
     """Whether the agent was asked to write down what it wants to remember, in this session."""
-    return tx.turns.has_kind(session_id, FLUSH)
+    return tx.turns.latest(session_id, FLUSH) is not None
 
 
 def begin_flush(tx: Transaction, lease: Lease, turn: Turn) -> bool:

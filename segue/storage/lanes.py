@@ -71,6 +71,12 @@ class SqlLanes(Lanes):
         sql = f"SELECT s.id, {_OF_LANE} {_FROM} WHERE {where.sql} ORDER BY l.updated_at DESC, l.key"
         return [_lane(row) for row in self._db.rows(sql, where.parameters)]
 
+    def unfinalised(self) -> list[Lane]:
+        where = visible(self._scope, "l")
+        where.add("l.finalised_at IS NULL AND s.id IS NOT NULL")
+        sql = f"SELECT s.id, {_OF_LANE} {_FROM} WHERE {where.sql} ORDER BY l.last_person_at, l.key"
+        return [_lane(row) for row in self._db.rows(sql, where.parameters)]
+
     def add_reset(self, row: ResetRow) -> None:
         values = row._asdict() | {"at": row.at.timestamp(), "had_activity": int(row.had_activity)}
         self._db.run(f"INSERT INTO resets ({_RESET}) VALUES ({placeholders(ResetRow._fields)})", values)

@@ -67,3 +67,18 @@ class SqlLeases(Leases):
     def change_run(self, run_id: str, **changes: Any) -> bool:
         listed = ", ".join(f"{name} = :{name}" for name in changes)
         return self._db.run(f"UPDATE runs SET {listed} WHERE id = :id", changes | {"id": run_id}) > 0
+
+    def forget_runs(self, before: float, most: int) -> int:
+        sql = """
+            DELETE FROM runs WHERE id IN
+            (SELECT id FROM runs WHERE ended_at < :before ORDER BY ended_at LIMIT :most)"""
+        return self._db.run(sql, {"before": before, "most": most})
+
+    def forget_expired(self, before: float, most: int) -> int:
+        """A run that is over never takes a lease again, so nobody can be mistaken for the holder of a first epoch."""
+        sql = """
+            DELETE FROM leases WHERE name IN
+            (SELECT l.name FROM leases l WHERE l.taken_at < :before AND l.expires_at < :before
+            AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = l.owner AND r.ended_at IS NULL)
+            ORDER BY l.expires_at LIMIT :most)"""
+        return self._db.run(sql, {"before": before, "most": most})

@@ -7,7 +7,7 @@ what is missing. Steps that change data or indexes are numbered migrations, each
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 
 class Column(NamedTuple):
@@ -446,6 +446,7 @@ INDEXES = (
     "CREATE INDEX IF NOT EXISTS idx_outbox_session ON outbox(session_id) WHERE session_id IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS idx_outbox_turn ON outbox(turn_id) WHERE turn_id IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS idx_turns_run ON turns(run_id) WHERE state = 'running'",
+    "CREATE INDEX IF NOT EXISTS idx_turns_owed ON turns(begun_at) WHERE kind = 'farewell' AND ended_at IS NULL",
     "CREATE UNIQUE INDEX IF NOT EXISTS idx_turns_running ON turns(session_id) WHERE state = 'running'",
 )
 

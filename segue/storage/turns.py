@@ -3,7 +3,7 @@
 from typing import Any
 
 from segue.core.scope import Scope
-from segue.core.turns import Heard, Step, StepState, Turn, TurnState
+from segue.core.turns import FAREWELL, Heard, Step, StepState, Turn, TurnState
 from segue.ports.store import Turns
 from segue.storage.sql import Executor, columns, placeholders, visible
 
@@ -28,10 +28,20 @@ class SqlTurns(Turns):
     def running_in(self, session_id: str) -> Turn | None:
         return self._find(f"session_id = :value AND state = '{TurnState.RUNNING}'", session_id)
 
-    def has_kind(self, session_id: str, kind: str) -> bool:
+    def latest(self, session_id: str, kind: str) -> Turn | None:
         condition, parameters = self._own()
-        sql = f"SELECT 1 FROM turns WHERE session_id = :session_id AND kind = :kind AND {condition} LIMIT 1"
-        return bool(self._db.rows(sql, parameters | {"session_id": session_id, "kind": kind}))
+        sql = f"""
+            SELECT {_TURN} FROM turns WHERE session_id = :session_id AND kind = :kind AND {condition}
+            ORDER BY ended_at IS NULL DESC, begun_at DESC, id DESC LIMIT 1"""
+        rows = self._db.rows(sql, parameters | {"session_id": session_id, "kind": kind})
+        return Turn._make(rows[0]) if rows else None
+
+    def owed(self) -> list[Turn]:
+        condition, parameters = self._own()
+        sql = f"""
+            SELECT {_TURN} FROM turns WHERE kind = '{FAREWELL}' AND ended_at IS NULL AND {condition}
+            ORDER BY begun_at, id"""
+        return [Turn._make(row) for row in self._db.rows(sql, parameters)]
 
     def insert(self, turn: Turn) -> None:
         self._db.run(f"INSERT INTO turns ({_TURN}) VALUES ({placeholders(Turn._fields)})", turn._asdict())

@@ -19,6 +19,7 @@ from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.sessions import Kind, Session
 from segue.core.turns import OUTCOME_UNKNOWN
 from segue.core.usage import Usage
+from segue.hookspecs import Fact, SubagentStopped
 from segue.ports.agent import Agent
 from segue.ports.model import Model, Request
 from segue.ports.store import Filter, Transaction
@@ -63,6 +64,7 @@ class Office(Place):
     def __init__(self, store: SqlStore, helper: Answering | Model, name: str = "run") -> None:
         self._helper = Scripted(helper) if callable(helper) else helper
         self._numbers = itertools.count(1)
+        self.told: list[Fact] = []
         super().__init__(store, Loop([Scripted(asks)], [Delegate(self._delegate)]), name)
 
     async def _delegate(self, task: str, session_id: str) -> str:
@@ -81,6 +83,7 @@ class Office(Place):
             new_session_id=lambda: f"helper-{next(self._numbers)}",
             prompt=lambda _: "You work for another agent.",
             zone=UTC,
+            tell=self.told.append,
         )
         return await delegate(place, task, session_id)
 
@@ -117,6 +120,7 @@ def test_a_task_is_done_in_a_session_of_its_own(store: SqlStore) -> None:
     assert said_in(store, "helper-1") == [("user", TASK), ("assistant", "Twenty-eight.")]
     assert [one.id for one in store.read(OWNER, list_sessions, Filter(kinds=(Kind.INTERACTIVE,)))] == ["run-0"]
     assert store.read(OWNER, lambda tx: tx.turns.running_in("helper-1")) is None
+    assert place.told == [SubagentStopped("helper-1", "run-0", "completed")]
 
 
 def test_what_it_could_not_do_is_told_to_whoever_asked(store: SqlStore) -> None:
@@ -130,6 +134,7 @@ def test_what_it_could_not_do_is_told_to_whoever_asked(store: SqlStore) -> None:
 
     run(place, work)
     assert helper_of(store).end_reason == "failed"
+    assert place.told == [SubagentStopped("helper-1", "run-0", "failed")]
 
 
 @pytest.mark.parametrize("text", ["", "x" * 50_001])

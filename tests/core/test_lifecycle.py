@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from segue.core.ids import LaneKey, SessionId
-from segue.core.lifecycle import Continue, Decision, Lane, Phase, Reset, Resume, Start, decide, interrupt
+from segue.core.lifecycle import Continue, Decision, Lane, Phase, Reset, Resume, Start, decide, has_expired, interrupt
 from segue.core.policy import NEVER, ResetMode, ResetPolicy, ResetReason
 
 NOW = datetime(2025, 3, 5, 12, tzinfo=UTC)
@@ -98,6 +98,23 @@ def test_the_rules_are_asked_in_their_order(
     ]
     wanted = next(kind for holds, kind in rules if holds)
     assert isinstance(decide(before, policy, now, busy=busy, freshness=freshness), wanted)
+
+
+@pytest.mark.parametrize(
+    ("before", "busy", "is_over"),
+    [
+        pytest.param(lane(ACTIVE), False, False, id="active"),
+        pytest.param(lane(ACTIVE, LONG_AGO), False, True, id="silent for long"),
+        pytest.param(lane(ACTIVE, LONG_AGO), True, False, id="silent, but background work runs"),
+        pytest.param(lane(ACTIVE, LONG_AGO, session=None), False, False, id="without a session"),
+        pytest.param(lane(SUSPENDED), False, False, id="suspended, which is no matter of time"),
+        pytest.param(lane(SUSPENDED, LONG_AGO, LONG_AGO), False, True, id="suspended and silent for long"),
+        pytest.param(lane(INTERRUPTED, LONG_AGO, RECENTLY), False, False, id="cut off a moment ago"),
+        pytest.param(lane(INTERRUPTED, LONG_AGO, LONG_AGO), False, True, id="cut off long ago"),
+    ],
+)
+def test_whether_the_time_of_a_session_is_over(before: Lane, busy: bool, is_over: bool) -> None:
+    assert has_expired(before, IDLE_AFTER_AN_HOUR, NOW, busy=busy) is is_over
 
 
 @pytest.mark.parametrize(

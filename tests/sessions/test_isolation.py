@@ -115,6 +115,7 @@ def every_table(asker: Asker) -> dict[str, Any]:
         "Lanes.find": each(tx.lanes.find, asker.lanes),
         "Lanes.find_by_session": each(tx.lanes.find_by_session, asker.ids),
         "Lanes.listed": tx.lanes.listed(),
+        "Lanes.unfinalised": tx.lanes.unfinalised(),
         "Lanes.resets": each(tx.lanes.resets, asker.lanes),
         "Lanes.reset_into": each(tx.lanes.reset_into, asker.ids),
         "Inbox.find": each(tx.inbox.find, range(1, 99)),
@@ -132,7 +133,8 @@ def every_table(asker: Asker) -> dict[str, Any]:
         "Outbox.listed": tx.outbox.listed(list(OutboxState)),
         "Turns.find": each(tx.turns.find, asker.turns),
         "Turns.running_of": each(tx.turns.running_of, asker.runs),
-        "Turns.has_kind": each(lambda one: tx.turns.has_kind(one, "answer"), asker.ids),
+        "Turns.latest": each(lambda one: tx.turns.latest(one, "answer"), asker.ids),
+        "Turns.owed": tx.turns.owed(),
         "Turns.heard_in": each(tx.turns.heard_in, asker.ids),
         "Turns.running_in": each(tx.turns.running_in, asker.ids),
         "Turns.steps": each(tx.turns.steps, asker.turns),
@@ -172,7 +174,7 @@ NO_READS = {
     "People": "put remove put_pairing use_pairing forget_pairings forget_expired",
     "Inbox": "add change erase move_cursor",
     "Outbox": "add change erase doubt_sending",
-    "Leases": "take hold release now add_run change_run",
+    "Leases": "take hold release now add_run change_run forget_runs forget_expired",
     "Trash": "put remove",
     "Meta": "set remove",
     "Search": "waiting take_in begin_again",  # all messages, for the index and nobody else
@@ -338,7 +340,7 @@ def test_whoever_may_see_it_is_told(store: SqlStore) -> None:
         "Messages.last_user_seqs", "Sessions.spawned_by", "Trash.listed", "Trash.older_than", "Trash.payload", "trash",
         "Sessions.children", "Meta.get", "prunable", "Messages.said", "Ledger.total", "Ledger.per_slot",
         "Inbox.left_out", "Inbox.running", "Inbox.standing",
-        "Turns.has_kind", "People.find", "People.listed", "People.pairings",
+        "Turns.owed", "People.find", "People.listed", "People.pairings",
     }  # fmt: skip
     owner = store.read(OWNER_AT_CONSOLE, answers, ["zq00", "zq01", "zq02"])
     for verb in ("People.find", "People.listed", "People.pairings"):  # which nobody else is told of

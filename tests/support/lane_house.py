@@ -25,10 +25,12 @@ from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.scope import Scope
 from segue.core.sources import SessionSource
 from segue.gateway.answering import Staff
-from segue.gateway.assembling import Grounds, assemble, traits_among
+from segue.gateway.assembling import USUAL_WATCHING, Grounds, assemble, traits_among
 from segue.gateway.clerk import Means
 from segue.gateway.gateway import Gateway
 from segue.gateway.holding import LaneHolder
+from segue.gateway.watching import Watching
+from segue.hookspecs import Hooks
 from segue.ports.agent import Agent
 from segue.ports.model import Request
 from segue.ports.platform import Platform
@@ -80,6 +82,8 @@ class Building:
         triggers: Sequence[str] = (),
         access: AccessRules | None = None,
         stop_suspends: bool = False,
+        watching: Watching = USUAL_WATCHING,
+        hooks: Hooks | None = None,
         **staff: Any,
     ) -> None:
         self.store, self.stage = store, stage
@@ -137,7 +141,7 @@ class Building:
         routing = Routing(keys, lambda _: access, lambda _: queue, lambda _: "main", reading, house.posting)
         run = run or Run(name, "segue gateway", "here", "boot", 7, "1", 1.0, 1.0)
         self.gateway: Gateway = assemble(
-            Grounds(store, run, is_gone), house, hired, means, routing, self.platforms, 5.0
+            Grounds(store, run, is_gone), house, hired, means, routing, self.platforms, 5.0, watching, hooks
         )
 
     async def quiet(self, seconds: float = 20.0) -> None:

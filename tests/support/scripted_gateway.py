@@ -12,8 +12,12 @@ from places import Probe
 
 from segue.core.events import Reply, ToolCall
 from segue.core.inbound import Receipt
+from segue.core.policy import ResetMode, ResetPolicies, ResetPolicy
 from segue.core.queueing import QueueRules
+from segue.core.silence import FAREWELL_REQUEST
 from segue.gateway import desk as desks
+from segue.gateway import watching
+from segue.gateway.watching import Watching
 from segue.ports.failpoints import Point, arm
 from segue.ports.model import Request
 from segue.ports.platform import Arriving, Traits
@@ -31,6 +35,8 @@ PADDING = "word " * 30
 
 def answer(request: Request) -> Reply:
     """Names what it answers, at length; what asks for a tool gets one first."""
+    if _is_farewell(request):
+        return _remembered(request)
     said: list[str] = []
     has_result = False
     for message in reversed(request.conversation):
@@ -44,6 +50,19 @@ def answer(request: Request) -> Reply:
         name = "-".join(text.split()[0] for text in reversed(said))
         return Reply("", (ToolCall(f"call-{name}", "probe", f'{{"name": "{name}"}}'),), finish_reason="tool_calls")
     return Reply(f"{' '.join(text.split()[0] for text in reversed(said))}.\n\n{PADDING}")
+
+
+def _is_farewell(request: Request) -> bool:
+    return any(message["content"] == FAREWELL_REQUEST for message in request.conversation)
+
+
+def _remembered(request: Request) -> Reply:
+    """The note that an agent takes leaves a trace in the log of the tool."""
+    if request.conversation[-1]["role"] == "tool":
+        return Reply("NO_REPLY")
+    first = str(request.conversation[0]["content"]).split()[0]
+    call = ToolCall(f"call-{first}", "probe", f'{{"name": "remembered-{first}"}}')
+    return Reply("", (call,), finish_reason="tool_calls")
 
 
 async def live(request: dict[str, Any]) -> None:
@@ -70,8 +89,10 @@ async def live(request: dict[str, Any]) -> None:
         name=f"run{os.getpid()}",
         queue=QueueRules(debounce=timedelta(0), cap=10_000),
         is_gone=is_gone,
-        run=this_run("segue gateway"),
+        run=this_run(request.get("program", f"gateway {os.getpid()}")),  # a name of its own has never died before
         only=[RemotePlatform(Path(request["socket"]), traits)],
+        policies=_policies(request.get("idle")),
+        watching=Watching(seconds=request.get("watch", 300.0)),
         most_attempts=request.get("most_attempts", 1_000_000),
     )
     stop = asyncio.Event()
@@ -79,6 +100,12 @@ async def live(request: dict[str, Any]) -> None:
     await building.gateway.run(stop)
     building.gateway.close()
     store.close()
+
+
+def _policies(idle: float | None) -> ResetPolicies:
+    if idle is None:
+        return ResetPolicies()
+    return ResetPolicies(default=ResetPolicy(ResetMode.IDLE, idle=timedelta(seconds=idle)))
 
 
 def _arm(name: str, nth: int) -> None:
@@ -122,4 +149,17 @@ def _forget_names() -> None:
     admitting.accept = accept  # type: ignore[assignment,attr-defined]
 
 
-_CONTROLS = {"acknowledge first": _acknowledge_first, "forget names": _forget_names}
+def _note_no_farewell() -> None:
+    """Without the guard: that an agent has remembered is written nowhere."""
+
+    def end_farewell(*_: Any) -> bool:
+        return True
+
+    setattr(watching, "end_farewell", end_farewell)  # noqa: B010 - which is only imported there
+
+
+_CONTROLS = {
+    "acknowledge first": _acknowledge_first,
+    "forget names": _forget_names,
+    "note no farewell": _note_no_farewell,
+}

@@ -10,10 +10,10 @@ from kill_loop import ENOUGH, PLACES, KillLoop
 from postgres_server import Server
 from torture_rounds import rounds
 
-from segue.ports.failpoints import COMPRESSING, Point
+from segue.ports.failpoints import COMPRESSING, REMEMBERING, Point
 
 NOT_IN_A_LANE = {Point.BEFORE_TURN_OPENS, Point.AFTER_TURN_OPENS}
-POINTS = [point for point in Point if point not in COMPRESSING | NOT_IN_A_LANE]
+POINTS = [point for point in Point if point not in COMPRESSING | REMEMBERING | NOT_IN_A_LANE]
 
 pytestmark = [pytest.mark.torture, pytest.mark.timeout(600)]
 

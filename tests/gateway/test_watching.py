@@ -1,0 +1,364 @@
+"""What happens to a conversation whose time is over: once, silently, and in nobody's way."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from lane_house import Building, dm, echo
+
+from segue.core.background import Process, ProcessState
+from segue.core.errors import ModelError
+from segue.core.events import Reply
+from segue.core.ids import SessionId
+from segue.core.keys import KeyRules
+from segue.core.leases import Run
+from segue.core.lifecycle import Lane
+from segue.core.moments import DAY, instant
+from segue.core.policy import ResetMode, ResetPolicies, ResetPolicy
+from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.core.silence import FAREWELL_REQUEST
+from segue.core.turns import FAREWELL, Turn
+from segue.core.usage import Purpose, Usage
+from segue.gateway.watching import Watching
+from segue.hookspecs import Hooks, SessionFinalized
+from segue.ports.model import Request
+from segue.ports.store import Transaction
+from segue.sessions.clearing import clear_rows
+from segue.sessions.opening import Arrival, Rules, open_session
+from segue.sessions.retaining import Keeping
+from segue.storage.store import SqlStore
+from segue.testing import ScriptedModel, Stage
+
+LANE = "agent:main:scripted:dm:alice"
+IDLE = timedelta(seconds=0.3)
+BRIEF = ResetPolicies(default=ResetPolicy(ResetMode.IDLE, idle=IDLE))
+OFTEN = Watching(seconds=0.05)
+NEVER = Watching(seconds=600.0)
+
+
+class Listener:
+    def __init__(self) -> None:
+        self.finalised: list[SessionFinalized] = []
+
+    def session_finalized(self, fact: SessionFinalized) -> None:
+        self.finalised.append(fact)
+
+
+class Remembering:
+    """A model that is asked, now and then, to write something down."""
+
+    def __init__(self, farewell: Callable[[], Reply | ModelError] | None = None) -> None:
+        usage = Usage(input_tokens=3, api_call_count=1)
+        self._farewell = farewell or (lambda: Reply("NO_REPLY", usage=usage))
+        self.farewells: list[list[str]] = []
+
+    def __call__(self, request: Request) -> Reply | ModelError:
+        if request.conversation[-1]["content"] != FAREWELL_REQUEST:
+            return echo(request)
+        self.farewells.append([str(one["content"]) for one in request.conversation[:-1] if one["role"] == "user"])
+        return self._farewell()
+
+
+def lane_of(store: SqlStore) -> Lane:
+    lane = store.read(OWNER, lambda tx: tx.lanes.find(LANE))
+    assert lane is not None
+    return lane
+
+
+def farewell_in(store: SqlStore, session_id: str) -> Turn | None:
+    return store.read(OWNER, lambda tx: tx.turns.latest(session_id, FAREWELL))
+
+
+async def until(is_so: Callable[[], Any], seconds: float = 10.0) -> None:
+    async with asyncio.timeout(seconds):
+        while not is_so():
+            await asyncio.sleep(0.02)
+
+
+def test_the_agent_of_an_expired_session_remembers_once_and_nobody_sees_it(store: SqlStore) -> None:
+    stage, model, listener = Stage(), Remembering(), Listener()
+    building = Building(
+        store, stage, model=ScriptedModel(model), policies=BRIEF, watching=OFTEN, hooks=Hooks({"test": listener})
+    )
+
+    async def work() -> None:
+        stage.say(dm(), "My locker has the code 1000.")
+        await building.quiet()
+        await until(lambda: lane_of(store).finalised_at)
+        await asyncio.sleep(0.5)  # in which it looks ten times more
+
+    building.run(work)
+    session_id = lane_of(store).session_id
+    assert model.farewells == [["My locker has the code 1000."]]
+    assert listener.finalised == [SessionFinalized(LANE, "gateway-1", "scripted:alice", has_remembered=True)]
+    assert session_id == "gateway-1", "the session stays open until somebody speaks"
+    assert stage.posted_to("alice") == ["You said: My locker has the code 1000."]
+    told = store.read(OWNER, lambda tx: tx.messages.of(session_id))
+    assert [message.role for message in told] == ["user", "assistant"]
+    assert Purpose.FLUSH in [one.purpose for one in store.read(OWNER, lambda tx: tx.ledger.of(session_id))]
+
+
+def test_after_that_the_next_message_begins_a_session_and_the_old_one_is_not_gone_through_again(
+    store: SqlStore,
+) -> None:
+    stage, model, listener = Stage(), Remembering(), Listener()
+    building = Building(
+        store, stage, model=ScriptedModel(model), policies=BRIEF, watching=OFTEN, hooks=Hooks({"test": listener})
+    )
+
+    async def work() -> None:
+        for text in ("first", "second"):
+            stage.say(dm(), text)
+            await building.quiet()
+            await until(lambda: lane_of(store).finalised_at)
+
+    building.run(work)
+    assert model.farewells == [["first"], ["second"]]
+    assert [fact.session_id for fact in listener.finalised] == ["gateway-1", "gateway-2"]
+
+
+def test_when_a_message_comes_first_it_is_answered_first(store: SqlStore) -> None:
+    stage, listener = Stage(), Listener()
+    model = Remembering(lambda: Reply("NO_REPLY " * 20))
+    building = Building(
+        store,
+        stage,
+        model=ScriptedModel(model, pause=0.05),
+        policies=BRIEF,
+        watching=NEVER,
+        hooks=Hooks({"test": listener}),
+    )
+
+    async def work() -> None:
+        stage.say(dm(), "first")
+        await building.quiet()
+        await asyncio.sleep(IDLE.total_seconds() + 0.1)
+        stage.say(dm(), "second")
+        await building.quiet()
+        farewell = farewell_in(store, "gateway-1")
+        assert farewell is not None, "it is owed"
+        assert farewell.ended_at is None
+        assert "You said: second" in stage.posted_to("alice")
+        await until(lambda: listener.finalised)
+
+    building.run(work)
+    farewell = farewell_in(store, "gateway-1")
+    assert farewell is not None
+    assert farewell.ended_at is not None
+    assert model.farewells == [["first"]]
+    assert [fact.session_id for fact in listener.finalised] == ["gateway-1"]
+
+
+def test_who_writes_while_the_agent_remembers_is_answered_at_once(store: SqlStore) -> None:
+    stage, listener = Stage(), Listener()
+    model = Remembering(lambda: Reply("NO_REPLY " * 40))
+    building = Building(
+        store,
+        stage,
+        model=ScriptedModel(model, pause=0.05),
+        policies=BRIEF,
+        watching=OFTEN,
+        hooks=Hooks({"test": listener}),
+    )
+
+    async def work() -> None:
+        stage.say(dm(), "first")
+        await building.quiet()
+        await until(lambda: model.farewells)
+        stage.say(dm(), "second")
+        await building.quiet()
+        assert "You said: second" in stage.posted_to("alice")
+        assert listener.finalised == [], "it was still remembering"
+        await until(lambda: listener.finalised)
+
+    building.run(work)
+    assert model.farewells[0] == ["first"]
+    assert model.farewells.count(["first"]) == 1
+    assert listener.finalised[0].session_id == "gateway-1"
+
+
+def test_a_session_in_which_nothing_was_said_has_nothing_to_remember(store: SqlStore) -> None:
+    listener, model = Listener(), Remembering()
+    arrival = Arrival(dm(), instant(time.time() - DAY), "empty")
+    store.write(OWNER, open_session, arrival, Rules(KeyRules(), BRIEF, timedelta(hours=1)))
+    building = Building(
+        store, Stage(), model=ScriptedModel(model), policies=BRIEF, watching=OFTEN, hooks=Hooks({"test": listener})
+    )
+
+    async def work() -> None:
+        await until(lambda: lane_of(store).finalised_at)
+
+    building.run(work)
+    assert model.farewells == []
+    assert listener.finalised == [SessionFinalized(LANE, "empty", "scripted:alice", has_remembered=False)]
+
+
+def test_where_no_notes_can_be_written_nobody_is_asked(store: SqlStore) -> None:
+    stage, listener, model = Stage(), Listener(), Remembering()
+    watching = Watching(seconds=0.05, can_take_notes=lambda session: session.principal != "scripted:alice")
+    building = Building(
+        store, stage, model=ScriptedModel(model), policies=BRIEF, watching=watching, hooks=Hooks({"test": listener})
+    )
+
+    async def work() -> None:
+        stage.say(dm("alice"), "first")
+        stage.say(dm("bob"), "second")
+        await building.quiet()
+        await until(lambda: len(listener.finalised) == 2)
+
+    building.run(work)
+    assert model.farewells == [["second"]]
+    assert {fact.principal: fact.has_remembered for fact in listener.finalised} == {
+        "scripted:alice": False,
+        "scripted:bob": True,
+    }
+
+
+@pytest.mark.parametrize("failures", [2, 3])
+def test_it_is_tried_three_times_and_then_left_at_that(store: SqlStore, failures: int) -> None:
+    left = iter(range(failures))
+    stage, listener = Stage(), Listener()
+    model = Remembering(lambda: Reply("NO_REPLY") if next(left, None) is None else ModelError("Nobody is there."))
+    building = Building(
+        store, stage, model=ScriptedModel(model), policies=BRIEF, watching=OFTEN, hooks=Hooks({"test": listener})
+    )
+
+    async def work() -> None:
+        stage.say(dm(), "first")
+        await building.quiet()
+        await until(lambda: lane_of(store).finalised_at)
+        await asyncio.sleep(0.3)
+
+    building.run(work)
+    farewell = farewell_in(store, "gateway-1")
+    assert farewell is not None
+    assert len(model.farewells) == farewell.attempt == 3
+    assert farewell.state == ("done" if failures == 2 else "failed")
+    assert [fact.has_remembered for fact in listener.finalised] == [failures == 2]
+
+
+def test_a_session_with_work_in_the_background_is_left_alone(store: SqlStore) -> None:
+    stage, model = Stage(), Remembering()
+    building = Building(store, stage, model=ScriptedModel(model), policies=BRIEF, watching=OFTEN)
+
+    async def work() -> None:
+        stage.say(dm(), "first")
+        await building.quiet()
+        process = Process("p", "gateway-1", "gateway", "sleep 9", "/", 1, ProcessState.RUNNING, 1.0)
+        store.write(OWNER, lambda tx: tx.processes.insert(process))
+        await asyncio.sleep(1.0)
+        assert lane_of(store).finalised_at is None
+        assert model.farewells == []
+        store.write(OWNER, lambda tx: tx.processes.change("p", state=str(ProcessState.ENDED)))
+        await until(lambda: lane_of(store).finalised_at)
+
+    building.run(work)
+    assert model.farewells == [["first"]]
+
+
+def test_a_turn_that_runs_longer_than_the_silence_is_left_alone(store: SqlStore) -> None:
+    stage, model = Stage(), Remembering()
+    building = Building(store, stage, model=ScriptedModel(model, pause=0.4), policies=BRIEF, watching=OFTEN)
+
+    async def work() -> None:
+        stage.say(dm(), "one two three")
+        await asyncio.sleep(1.0)
+        assert lane_of(store).finalised_at is None
+        assert model.farewells == []
+        await building.quiet()
+
+    building.run(work)
+    assert stage.posted_to("alice") == ["You said: one two three"]
+
+
+def test_another_gateway_does_not_do_it_again(store: SqlStore) -> None:
+    """Two gateways on one store look at the same time."""
+    stage, model = Stage(), Remembering(lambda: Reply("NO_REPLY " * 10))
+
+    def building(name: str) -> Building:
+        scripted = ScriptedModel(model, pause=0.02)
+        return Building(
+            store, stage, model=scripted, policies=BRIEF, watching=OFTEN, name=name, is_gone=lambda _: False
+        )
+
+    first, second = building("one"), building("two")
+
+    async def work() -> None:
+        stop = asyncio.Event()
+        beside = asyncio.create_task(second.gateway.run(stop))
+        stage.say(dm(), "first")
+        await first.quiet()
+        await until(lambda: lane_of(store).finalised_at)
+        await asyncio.sleep(0.3)
+        stop.set()
+        await beside
+        second.gateway.close()
+
+    first.run(work)
+    assert model.farewells == [["first"]]
+
+
+def test_lanes_that_nobody_uses_are_forgotten_unless_something_goes_on_there(store: SqlStore) -> None:
+    rules = Rules(KeyRules(), ResetPolicies(default=ResetPolicy(ResetMode.NONE)), timedelta(hours=1))
+    old = instant(time.time() - 40 * DAY)
+    for name in ("alice", "bob", "carol"):
+        at = old if name != "carol" else instant(time.time())
+        store.write(OWNER, open_session, Arrival(dm(name), at, name), rules)
+    process = Process("p", "bob", "gateway", "sleep 9", "/", 1, ProcessState.RUNNING, 1.0)
+    store.write(OWNER, lambda tx: tx.processes.insert(process))
+    store.write(OWNER, lambda tx: tx.leases.add_run(Run("gateway", "segue chat", "h", "b", 1, "1", 1.0, 1.0)))
+    watching = Watching(seconds=0.05, max_age=timedelta(days=30), keeping=Keeping(30))
+    building = Building(store, Stage(), policies=rules.policies, watching=watching, name="g2", is_gone=lambda _: False)
+
+    async def work() -> None:
+        await asyncio.sleep(0.5)
+
+    building.run(work)
+    assert {lane.session_id for lane in store.read(OWNER, lambda tx: tx.lanes.listed())} == {"bob", "carol"}
+
+
+def test_runs_and_leases_of_long_ago_are_forgotten_and_the_others_stay(store: SqlStore) -> None:
+    now = store.read(OWNER, lambda tx: tx.leases.now())
+    ended = {"old": now - 31 * DAY, "recent": now - 2 * DAY, "open": None}
+
+    def work(tx: Transaction) -> None:
+        for name, ended_at in ended.items():
+            tx.leases.add_run(Run(name, "segue chat", "here", "b", 1, "1", 1.0, 1.0, ended_at))
+            tx.leases.release(tx.leases.take(f"session:{name}", name, "owner", 1.0))
+
+    store.write(OWNER, work)
+    assert store.write(OWNER, clear_rows) == 1, "no lease is old enough"
+    with store._engine.writing(9.0, OWNER) as executor:
+        executor.run("UPDATE leases SET taken_at = :then", {"then": now - 8 * DAY})
+    assert store.write(OWNER, clear_rows) == 2
+    runs = store.read(OWNER, lambda tx: [name for name in ended if tx.leases.find_run(name)])
+    leases = store.read(OWNER, lambda tx: [name for name in ended if tx.leases.find(f"session:{name}")])
+    assert (runs, leases) == (["recent", "open"], ["open"])
+
+
+def test_a_conversation_that_is_taken_up_again_is_remembered_from_where_it_was_left(store: SqlStore) -> None:
+    stage, model = Stage(), Remembering()
+    building = Building(store, stage, model=ScriptedModel(model), policies=BRIEF, watching=OFTEN)
+
+    async def work() -> None:
+        stage.say(dm(), "first")
+        await building.quiet()
+        await until(lambda: lane_of(store).finalised_at)
+        store.write(OWNER, _unfinalise)
+        await until(lambda: lane_of(store).finalised_at)
+
+    building.run(work)
+    assert model.farewells == [["first"]], "nothing was said since"
+    farewell = farewell_in(store, "gateway-1")
+    assert farewell is not None
+    assert farewell.first_seq == 2
+
+
+def _unfinalise(tx: Transaction) -> None:
+    lane = tx.lanes.find(LANE)
+    assert lane is not None
+    assert lane.session_id == SessionId("gateway-1")
+    tx.lanes.change(lane._replace(finalised_at=None))

@@ -1,0 +1,146 @@
+"""Gateways that die soon after another, and gateways that die while an agent remembers."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from gateway_nursery import Nursery
+from postgres_server import Server
+from short_lives import ShortLives, until
+
+from segue.gateway.answering import CRASHING
+from segue.ports.failpoints import REMEMBERING, Point
+from segue.sessions.finalising import CUT_OFF
+
+pytestmark = [pytest.mark.torture, pytest.mark.timeout(120)]
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    made = Nursery()
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str | Path:
+    """Where conversations are kept."""
+    if request.param == "sqlite":
+        return tmp_path / "state.db"
+    server: Server = request.getfixturevalue("postgres_server")
+    return server.new_database()
+
+
+async def cut_off(lives: ShortLives, times: int) -> None:
+    """Kill so many gateways while they answer the same message."""
+    lives.say("first tool")
+    for number in range(times):
+        pid = await lives.begin(pause=30.0)
+        await until(lambda: lives.entries("running"))
+        if number == 0:
+            await until(lambda: lives.tools)
+        await asyncio.sleep(0.3)
+        await lives.kill(pid)
+
+
+def test_after_three_deaths_in_a_minute_nothing_goes_on_by_itself(place: str | Path, nursery: Nursery) -> None:
+    lives = ShortLives(place, nursery)
+
+    async def work() -> None:
+        async with lives.open():
+            await cut_off(lives, 3)
+            pid = await lives.begin()
+            await asyncio.sleep(3.0)
+            assert lives.told == "", "nobody is told before they ask"
+            assert [entry.text for entry in lives.entries("running")] == ["first tool"]
+            lives.say("second please")
+            await until(lambda: lives.entries("done") and not lives.entries("waiting", "running"))
+            await until(lambda: "second." in lives.told)
+            await lives.kill(pid)
+
+    asyncio.run(work())
+    assert [(entry.text, entry.reason) for entry in lives.entries("dead")] == [("first tool", CRASHING)]
+    assert [entry.text for entry in lives.entries("done")] == ["second please"]
+    assert lives.told.startswith(CRASHING)
+    assert lives.tools == ["first"], "the tool ran in the first life alone"
+    lives.close()
+
+
+def test_after_two_deaths_it_goes_on(place: str | Path, nursery: Nursery) -> None:
+    """What the test above relies on: without the third death, the answer is brought to its end."""
+    lives = ShortLives(place, nursery)
+
+    async def work() -> None:
+        async with lives.open():
+            await cut_off(lives, 2)
+            pid = await lives.begin()
+            await until(lambda: lives.entries("done"))
+            await lives.kill(pid)
+
+    asyncio.run(work())
+    assert [entry.text for entry in lives.entries("done")] == ["first tool"]
+    assert CRASHING not in lives.told
+    lives.close()
+
+
+@pytest.mark.parametrize("point", sorted(REMEMBERING))
+def test_killed_while_an_agent_remembers_the_next_life_brings_it_to_its_end(
+    place: str | Path, nursery: Nursery, point: Point
+) -> None:
+    lives = ShortLives(place, nursery, idle=0.5, watch=0.1)
+
+    async def work() -> None:
+        async with lives.open():
+            lives.say("first please")
+            assert await lives.dies(await lives.begin(failpoint=point, nth=1))
+            begun = lives.farewell()
+            assert begun is not None
+            assert (begun.attempt, begun.ended_at) == (1, None)
+            pid = await lives.begin()
+            await until(lambda: lives.lane and lives.lane.finalised_at)
+            await asyncio.sleep(1.0)  # in which it looks ten times more
+            await lives.kill(pid)
+
+    asyncio.run(work())
+    ended = lives.farewell()
+    assert ended is not None
+    assert (ended.attempt, ended.state, ended.ended_at is None) == (2, "done", False)
+    times = 1 if point is Point.AFTER_FAREWELL_BEGINS else 2  # what it did before it was killed, nobody knows
+    assert lives.tools == ["remembered-first"] * times
+    lives.close()
+
+
+def test_when_it_kills_every_gateway_it_is_given_up(place: str | Path, nursery: Nursery) -> None:
+    lives = ShortLives(place, nursery, idle=0.5, watch=0.1)
+
+    async def work() -> None:
+        async with lives.open():
+            lives.say("first please")
+            for _ in range(3):
+                assert await lives.dies(await lives.begin(failpoint=Point.AFTER_FAREWELL_BEGINS, nth=1))
+            pid = await lives.begin(failpoint=Point.AFTER_FAREWELL_BEGINS, nth=1)
+            await until(lambda: lives.lane and lives.lane.finalised_at)
+            await asyncio.sleep(0.5)
+            await lives.kill(pid)
+
+    asyncio.run(work())
+    ended = lives.farewell()
+    assert ended is not None
+    assert (ended.attempt, ended.state, ended.reason) == (3, "failed", CUT_OFF)
+    assert lives.tools == []
+    lives.close()
+
+
+def test_without_the_row_it_would_be_done_again(tmp_path: Path, nursery: Nursery) -> None:
+    lives = ShortLives(tmp_path / "state.db", nursery, idle=0.5, watch=0.1, control="note no farewell")
+
+    async def work() -> None:
+        async with lives.open():
+            lives.say("first please")
+            pid = await lives.begin()
+            await until(lambda: len(lives.tools) > 1)
+            await lives.kill(pid)
+
+    asyncio.run(work())
+    lives.close()
