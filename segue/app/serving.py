@@ -60,7 +60,6 @@ from segue.tools.session_search import SessionSearch
 from segue.tools.toolbox import notes_of, tools_for
 from segue.upkeep.living import is_gone
 
-PROGRAM = "segue gateway"
 _DISGUISE = "gateway:disguise"
 """Where the key is kept that ids are hidden with."""
 

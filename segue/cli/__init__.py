@@ -32,6 +32,8 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
         "db": ("segue.cli.databases", "db", "Move to another database, and back."),
         "insights": ("segue.cli.insights", "insights", "Tokens, costs, tools and activity of the last days."),
         "gateway": ("segue.cli.gateway", "gateway", "Connect platforms with your conversations."),
+        "lanes": ("segue.cli.lanes", "lanes", "Where people talk to your agent: look, begin anew, forget."),
+        "inbox": ("segue.cli.inbox", "inbox", "Messages that wait or were not answered: look, retry, cancel."),
         "pairing": ("segue.cli.pairing", "pairing", "Let people in who write to your agent."),
         "config": ("segue.cli.configuring", "config", "Show and check the settings."),
         "init": ("segue.cli.configuring", "init", "Make the home folder with a commented config.yaml."),

@@ -119,6 +119,11 @@ def complete_person(_ctx: click.Context, _param: click.Parameter, incomplete: st
     return _looked_up(_let_in, None, incomplete)
 
 
+def complete_lane(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """The keys of lanes, the most recently used first."""
+    return _looked_up(_lanes, None, incomplete)
+
+
 class Candidate(NamedTuple):
     """A session as its names; the beginning is for those who see neither in it."""
 
@@ -166,6 +171,10 @@ def _trashed(tx: Transaction, _wanted: None) -> list[Candidate]:
 
 def _let_in(tx: Transaction, _wanted: None) -> list[Candidate]:
     return [Candidate(one.id, None, one.name) for one in tx.people.listed()]
+
+
+def _lanes(tx: Transaction, _wanted: None) -> list[Candidate]:
+    return [Candidate(one.key, None, one.origin.description if one.origin else "") for one in tx.lanes.listed()]
 
 
 class _Completion(ShellComplete):

@@ -16,7 +16,7 @@ from segue.cli.options import AS_JSON
 from segue.cli.output import say, show_json
 from segue.config import Settings
 from segue.core.errors import InUse, Invalid, NotFound
-from segue.core.leases import Run
+from segue.core.leases import GATEWAY, Run
 from segue.core.lifecycle import Interruption
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.text import one_line
@@ -25,7 +25,6 @@ from segue.ports.store import Transaction
 from segue.storage.store import SqlStore
 from segue.upkeep.living import is_gone, this_run
 
-PROGRAM = "segue gateway"
 _STOPPING_SECONDS = 45.0
 
 
@@ -67,7 +66,7 @@ async def _live(settings: Settings, store: SqlStore, platforms: Sequence[Platfor
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     loop.add_signal_handler(signal.SIGHUP, restart)
-    serving = Serving(settings, store, this_run(PROGRAM), platforms, restart)
+    serving = Serving(settings, store, this_run(GATEWAY), platforms, restart)
     serving.begin()
     logging.info("Connected to %s.", ", ".join(platform.name for platform in platforms))
     try:
@@ -129,7 +128,7 @@ def _wait_for_end(runs: list[Run]) -> None:
 
 
 def _living(tx: Transaction) -> list[Run]:
-    return [run for run in tx.leases.open_runs() if run.program == PROGRAM and not is_gone(run)]
+    return [run for run in tx.leases.open_runs() if run.program == GATEWAY and not is_gone(run)]
 
 
 def _refuse_second(store: SqlStore) -> None:

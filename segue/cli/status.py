@@ -6,15 +6,20 @@ from typing import Any
 import click
 
 from segue import app
+from segue.cli.lane_words import run_row
 from segue.cli.options import AS_JSON
 from segue.cli.output import say, show_json, table
 from segue.cli.tables import session_table
 from segue.cli.tidying import tidy_up
+from segue.core.moments import ago
+from segue.core.outbox import OutboxState
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.sessions import Kind, Listed, as_row
 from segue.core.text import count
 from segue.ports.store import Filter, Transaction
 from segue.sessions import listing
+from segue.sessions.watching import Watch, watch
+from segue.upkeep.living import is_gone
 
 _RECENT = 5
 
@@ -25,7 +30,7 @@ def status(as_json: bool) -> None:
     """Where things are, how much there is, and the latest conversations."""
     settings = app.settings()
     with app.open_for_reading(settings) as store:
-        facts, recent = store.read(OWNER_AT_CONSOLE, _look)
+        facts, recent, watched = store.read(OWNER_AT_CONSOLE, _look)
         facts["home"] = str(settings.home)
         facts["database"] = settings.database_place
         facts["database_bytes"] = store.size()
@@ -33,13 +38,14 @@ def status(as_json: bool) -> None:
         facts["notices"] = store.notices
         tidy_up(store, settings)
     if as_json:
-        show_json(facts | {"recent": [as_row(session) for session in recent]})
+        show_json(facts | _watch_rows(watched) | {"recent": [as_row(session) for session in recent]})
         return
     say(f"Home      {facts['home']}")
     say(f"Config    {facts['config'] or 'none; defaults are in force (`segue init` writes one)'}")
     say(f"Database  {facts['database']}, {facts['database_bytes'] / 1_000_000:,.1f} MB")
     say(f"          {count(facts['sessions'], 'session')}, {count(facts['messages'], 'message')}", nl=False)
     say(f", {count(facts['lanes'], 'lane')}, {facts['trash']:,} in the trash")
+    _tell_gateway(watched)
     for notice in facts["notices"]:
         say(f"Notice    {notice}", fg="yellow")
     if recent:
@@ -66,7 +72,7 @@ def stats(as_json: bool) -> None:
     say(f"Database size: {size / 1_000_000:,.1f} MB")
 
 
-def _look(tx: Transaction) -> tuple[dict[str, Any], list[Listed]]:
+def _look(tx: Transaction) -> tuple[dict[str, Any], list[Listed], Watch]:
     found = listing.stats(tx)
     facts = {
         "sessions": found.sessions,
@@ -74,4 +80,40 @@ def _look(tx: Transaction) -> tuple[dict[str, Any], list[Listed]]:
         "lanes": len(tx.lanes.listed()),
         "trash": len(tx.trash.listed()),
     }
-    return facts, listing.list_sessions(tx, Filter(kinds=(Kind.INTERACTIVE,)), _RECENT)
+    return facts, listing.list_sessions(tx, Filter(kinds=(Kind.INTERACTIVE,)), _RECENT), watch(tx, is_gone)
+
+
+def _tell_gateway(watched: Watch) -> None:
+    """Whether the gateway does its work; of what is nought, nothing is said."""
+    say(f"Gateway   {_gateway(watched)}")
+    counted = [f"{number:,} {state}" for state, number in watched.inbox.items() if number]
+    counted += [f"{watched.undelivered:,} to be sent"] if watched.undelivered else []
+    counted += [f"{watched.outbox[OutboxState.DEAD]:,} not deliverable"] if watched.outbox[OutboxState.DEAD] else []
+    if counted:
+        say(f"          {', '.join(counted)}")
+    if watched.unattended:
+        waiting = count(sum(queue.waiting for queue in watched.unattended), "message")
+        oldest = ago(watched.now - watched.left_waiting, watched.now)
+        say(f"          nobody is at work on {waiting}, the oldest of {oldest}", fg="yellow")
+
+
+def _gateway(watched: Watch) -> str:
+    if not watched.is_up:
+        return "not running"
+    runs = "; ".join(
+        f"process {run.pid} on {run.host}, since {ago(run.began_at, watched.now)}" for run in watched.gateways
+    )
+    names = [f"{one.platform}:{one.account}" if one.account else one.platform for one in watched.platforms]
+    return f"{runs}; connected: {', '.join(names) or 'nothing'}"
+
+
+def _watch_rows(watched: Watch) -> dict[str, Any]:
+    return {
+        "gateway": {
+            "up": watched.is_up,
+            "runs": [run_row(run) for run in watched.gateways],
+            "platforms": [one._asdict() for one in watched.platforms],
+        },
+        "inbox": watched.inbox | {"unattended_seconds": watched.left_waiting},
+        "outbox": watched.outbox | {"undelivered": watched.undelivered},
+    }

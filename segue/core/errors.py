@@ -2,7 +2,7 @@
 
 SegueError
 ├── NotFound            SessionNotFound (SessionTrashed) · MessageNotFound · LaneNotFound
-├── Ambiguous           a prefix or a name that fits several sessions
+├── Ambiguous           a prefix or a name that fits several sessions (AmbiguousLane: or several lanes)
 ├── Invalid             TitleTooLong · TitleTaken · InvalidKey · InvalidSource · InvalidMessage · InvalidSession
 │                       InvalidSettings
 ├── InUse               somebody else is at work there (LeaseLost: and took over from us)
@@ -63,6 +63,13 @@ class Ambiguous(SegueError, LookupError):
     def __init__(self, wanted: str, candidates: Sequence[str]) -> None:
         shown = ", ".join(candidates[:5]) + (f" and {len(candidates) - 5} more" if len(candidates) > 5 else "")
         super().__init__(f"{wanted!r} fits {len(candidates)} sessions: {shown}. Give more of the id.")
+        self.candidates = tuple(candidates)
+
+
+class AmbiguousLane(Ambiguous):
+    def __init__(self, wanted: str, candidates: Sequence[str]) -> None:
+        shown = ", ".join(candidates[:5]) + (f" and {len(candidates) - 5} more" if len(candidates) > 5 else "")
+        SegueError.__init__(self, f"{wanted!r} is in {len(candidates)} lanes: {shown}. Give more of the key.")
         self.candidates = tuple(candidates)
 
 

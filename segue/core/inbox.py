@@ -21,6 +21,7 @@ class InboxState(StrEnum):
 ERASED = '{"platform": "erased"}'
 """The origin of a message whose words were removed for good; its name stays, so that it is never accepted again."""
 OPEN = (InboxState.WAITING, InboxState.RUNNING)
+UNANSWERED = (InboxState.REFUSED, InboxState.DEAD)
 
 
 class Want(StrEnum):

@@ -45,6 +45,8 @@ class Run(NamedTuple):
 
 
 CRASHED = "crashed"
+GATEWAY = "segue gateway"
+"""What a gateway is called among the runs."""
 
 
 def lane_lease(key: str) -> str:

@@ -154,6 +154,8 @@ class Office:
             await self._door.write(self._tell_busy, due.entries[0], str(error))
             self._sent()
             return False  # it is looked again in a moment
+        if begun is None:
+            return True  # somebody cancelled it a moment ago
         await holder.now_holds(begun.lease)
         reached(Point.AFTER_ANSWER_BEGINS)
         self._tell_opened(begun.opened)

@@ -192,7 +192,9 @@ class Lanes(Protocol):
         """Write a lane back; False when somebody changed it since it was read."""
 
     def delete(self, key: str) -> bool: ...
-    def listed(self, active_since: datetime | None = None) -> "list[Lane]": ...
+    def listed(self, active_since: datetime | None = None, limit: int | None = None) -> "list[Lane]":
+        """The most recently used first."""
+
     def unfinalised(self) -> "list[Lane]":
         """Those with a session that is not finalised, who has been silent for longest first."""
 
@@ -268,6 +270,14 @@ class Standing(NamedTuple):
     running: int
 
 
+class Queue(NamedTuple):
+    """A lane in which messages wait: how many, and since when the one that has waited longest."""
+
+    lane_key: str
+    waiting: int
+    oldest_at: float
+
+
 class Inbox(Protocol):
     """Messages that were accepted, and how far platforms have been read."""
 
@@ -288,6 +298,15 @@ class Inbox(Protocol):
 
     def of_turn(self, turn_id: str) -> "list[Entry]": ...
     def listed(self, states: Collection[str], limit: int | None = None) -> "list[Entry]": ...
+    def latest(self, states: Collection[str], limit: int, lane_key: str | None = None) -> "list[Entry]":
+        """The last ones of all lanes or of one, in the order in which they were accepted."""
+
+    def count(self, states: Collection[str]) -> dict[str, int]:
+        """How many there are in each state; a state that nothing is in is left out."""
+
+    def queues(self) -> list[Queue]:
+        """Every lane in which something waits."""
+
     def open_lanes(self) -> list[str]:
         """Every lane in which something waits or runs; who has waited longest first."""
 
@@ -311,6 +330,12 @@ class Outbox(Protocol):
 
     def of_turn(self, turn_id: str) -> "list[Letter]": ...
     def listed(self, states: Collection[str], limit: int | None = None) -> "list[Letter]": ...
+    def latest(self, states: Collection[str], limit: int, lane_key: str | None = None) -> "list[Letter]":
+        """The last ones of all lanes or of one, in the order in which they were decided."""
+
+    def count(self, states: Collection[str]) -> dict[str, int]:
+        """How many there are in each state; a state that nothing is in is left out."""
+
     def change(self, letter_id: int, **columns: Any) -> bool: ...
     def erase(self, session_ids: Collection[str]) -> int:
         """Remove what was sent in sessions."""
@@ -347,6 +372,9 @@ class Leases(Protocol):
     """Who works on what, by the clock of the database."""
 
     def find(self, name: str) -> "HeldLease | None": ...
+    def unexpired(self, beginning: str) -> "list[HeldLease]":
+        """Those whose name begins so and whose time has not run out."""
+
     def take(self, name: str, owner: str, principal: str, seconds: float) -> "Lease":
         """Take a lease from whoever has it."""
 

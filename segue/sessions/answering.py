@@ -79,8 +79,13 @@ class Begun(NamedTuple):
     preferences: Preferences
 
 
-def begin_answer(tx: Transaction, batch: Batch, house: House, claim: Claim) -> Begun:
-    """Find or make the session, store what was said, and note that somebody is about to answer: one transaction."""
+def begin_answer(tx: Transaction, batch: Batch, house: House, claim: Claim) -> Begun | None:
+    """Find or make the session, store what was said, and note that somebody is about to answer: one transaction.
+
+    Nothing begins when one of the messages was cancelled since they were chosen.
+    """
+    if not all(is_waiting(tx, entry) for entry in batch.entries):
+        return None
     first = batch.entries[0]
     arrival = Arrival(
         source=first.source,
@@ -95,6 +100,7 @@ def begin_answer(tx: Transaction, batch: Batch, house: House, claim: Claim) -> B
     opened = open_session(tx, arrival, _rules_now(tx, house))
     if isinstance(opened.decision, Start | Reset):
         owe_farewell(tx, before, opened, f"{batch.turn_id}-farewell", batch.run_id, batch.now)
+    if isinstance(opened.decision, Start | Reset) or _is_bare(opened.session):
         opened = furnish(tx, opened, house)
         _tell_reset(tx, opened, first, house)
     lease = claim(tx, opened.session.id, opened.session.principal)
@@ -152,6 +158,17 @@ _ENDS = {
 }
 
 
+def _is_bare(session: Session) -> bool:
+    """Whether a session was begun from outside, and nobody has told it yet where it is."""
+    return session.system_prompt is None and session.model_config is None and not session.message_count
+
+
+def is_waiting(tx: Transaction, entry: Entry) -> bool:
+    """Whether nobody has begun to answer a message, or cancelled it, since it was looked at."""
+    found = tx.inbox.find(entry.id)
+    return found is not None and found.state == InboxState.WAITING
+
+
 def _messages(tx: Transaction, batch: Batch) -> list[Draft]:
     """What was said, as rows; what was left out because too many waited is told first."""
     first = batch.entries[0]
@@ -176,11 +193,11 @@ def _messages(tx: Transaction, batch: Batch) -> list[Draft]:
 def furnish(tx: Transaction, opened: Opened, house: House) -> Opened:
     """A session that begins is told where it is, and takes over what the last one chose."""
     session, earlier, chosen = opened.session, None, Preferences()
-    if isinstance(opened.decision, Reset):
+    if reset := tx.lanes.reset_into(session.id):
         old = tx.sessions.find(session.reset_from or "")
-        chosen = carried_over(decode(old.model_config if old else None), _SUCCESSION[opened.decision.reason])
+        chosen = carried_over(decode(old.model_config if old else None), _SUCCESSION[reset.reason])
         if old is not None and old.message_count:
-            earlier = Earlier(SessionId(old.id), instant(session.started_at), opened.decision.reason)
+            earlier = Earlier(SessionId(old.id), instant(session.started_at), reset.reason)
     prompt = house.prompt(opened, earlier)
     tx.sessions.change(session.id, system_prompt=prompt, model_config=encode(chosen))
     furnished = session._replace(system_prompt=prompt, model_config=encode(chosen))

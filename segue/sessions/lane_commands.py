@@ -15,7 +15,7 @@ from segue.core.preferences import encode
 from segue.core.text import count
 from segue.ports.store import ResetRow, Transaction
 from segue.sessions.accepting import cancelled_by
-from segue.sessions.answering import House, furnish
+from segue.sessions.answering import House, furnish, is_waiting
 from segue.sessions.commanding import act
 from segue.sessions.commanding.acts import Again, Answer, Begin, Situation, Switch
 from segue.sessions.delivering import envelope_of, post
@@ -83,11 +83,6 @@ def refuse(tx: Transaction, entry: Entry, house: House, sentence: str, now: floa
 def tell(tx: Transaction, house: House, entry: Entry, text: str, now: float) -> None:
     if text:
         post(tx, house.posting, envelope_of(entry, f"{entry.id}:answer", entry.session_id), text, What.ANSWER, now)
-
-
-def is_waiting(tx: Transaction, entry: Entry) -> bool:
-    found = tx.inbox.find(entry.id)
-    return found is not None and found.state == InboxState.WAITING
 
 
 def refuse_while_answering(tx: Transaction, session_id: str) -> None:

@@ -23,12 +23,19 @@ def end_run(tx: Transaction, run_id: str, now: float) -> None:
 
 def take_lease(tx: Transaction, name: str, owner: str, principal: str, is_gone: IsGone) -> Lease:
     """Take a lease that is free, has run out, or belongs to a run that is over; otherwise say who has it."""
-    held = tx.leases.find(name)
-    if held is not None and held.owner != owner and held.expires_at > tx.leases.now():
-        run = tx.leases.find_run(held.owner)
-        if run is not None and run.ended_at is None and not is_gone(run):
-            raise InUse(_told(run, tx.sessions.find(name.removeprefix(session_lease("")))))
+    run = find_holder(tx, name, is_gone)
+    if run is not None and run.id != owner:
+        raise InUse(_told(run, tx.sessions.find(name.removeprefix(session_lease("")))))
     return tx.leases.take(name, owner, principal, LEASE_SECONDS)
+
+
+def find_holder(tx: Transaction, name: str, is_gone: IsGone) -> Run | None:
+    """Who works on something now; nobody when the lease is free, has run out, or belongs to a run that is over."""
+    held = tx.leases.find(name)
+    if held is None or held.expires_at <= tx.leases.now():
+        return None
+    run = tx.leases.find_run(held.owner)
+    return None if run is None or run.ended_at is not None or is_gone(run) else run
 
 
 def hold(tx: Transaction, lease: Lease) -> None:

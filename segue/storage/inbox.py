@@ -3,14 +3,15 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from segue.core.inbox import ERASED, OPEN, Entry, InboxState
+from segue.core.inbox import ERASED, OPEN, UNANSWERED, Entry, InboxState
 from segue.core.scope import Scope
-from segue.ports.store import Inbox, Standing
-from segue.storage.sql import ALL, Condition, Executor, columns, placeholders, visible
+from segue.ports.store import Inbox, Queue, Standing
+from segue.storage.sql import ALL, Condition, Executor, batches, columns, placeholders, visible
 
 _ENTRY = columns(Entry._fields)
 _NEW = tuple(name for name in Entry._fields if name != "id")
 _OPEN = ", ".join(f"'{state}'" for state in OPEN)
+_UNANSWERED = ", ".join(f"'{state}'" for state in UNANSWERED)
 _NAME = ("platform", "account", "chat", "message_id", "edit")
 
 
@@ -67,9 +68,25 @@ class SqlInbox(Inbox):
         return self._entries(where)
 
     def listed(self, states: Collection[str], limit: int | None = None) -> list[Entry]:
+        return self._entries(self._among(states), limit)
+
+    def latest(self, states: Collection[str], limit: int, lane_key: str | None = None) -> list[Entry]:
+        where = self._among(states)
+        if lane_key is not None:
+            where.add("lane_key = :lane_key", lane_key=lane_key)
+        sql = f"SELECT {_ENTRY} FROM inbox WHERE {where.sql} ORDER BY id DESC LIMIT :limit"
+        return [Entry._make(row) for row in reversed(self._db.rows(sql, where.parameters | {"limit": limit}))]
+
+    def count(self, states: Collection[str]) -> dict[str, int]:
+        where = self._among(states)
+        sql = f"SELECT state, count(*) FROM inbox WHERE {where.sql} GROUP BY state"
+        return dict(self._db.rows(sql, where.parameters))
+
+    def queues(self) -> list[Queue]:
         where = visible(self._scope)
-        where.add_membership("state", states)
-        return self._entries(where, limit)
+        where.add(f"state IN ({_OPEN}) AND state = '{InboxState.WAITING}'")
+        sql = f"SELECT lane_key, count(*), min(admitted_at) FROM inbox WHERE {where.sql} GROUP BY lane_key ORDER BY 3"
+        return [Queue._make(row) for row in self._db.rows(sql, where.parameters)]
 
     def open_lanes(self) -> list[str]:
         where = visible(self._scope)
@@ -78,17 +95,20 @@ class SqlInbox(Inbox):
         return [row[0] for row in self._db.rows(sql, where.parameters)]
 
     def change(self, entries: Sequence[Entry], **values: Any) -> int:
-        if not entries:
-            return 0
-        where = visible(self._scope)
-        where.add_membership("id", [entry.id for entry in entries])
-        listed = ", ".join(f"{name} = :{name}" for name in values)
-        return self._db.run(f"UPDATE inbox SET {listed} WHERE {where.sql}", where.parameters | values)
+        listed, changed = ", ".join(f"{name} = :{name}" for name in values), 0
+        for some in batches(entries):
+            where = visible(self._scope)
+            where.add_membership("id", [entry.id for entry in some])
+            changed += self._db.run(f"UPDATE inbox SET {listed} WHERE {where.sql}", where.parameters | values)
+        return changed
 
     def erase(self, session_ids: Collection[str]) -> int:
         where = visible(self._scope)
         where.add_membership("session_id", session_ids)
-        sql = f"UPDATE inbox SET text = '', parts = NULL, origin = :origin WHERE {where.sql}"
+        sql = f"""
+            UPDATE inbox SET text = '', parts = NULL, origin = :origin,
+            state = CASE WHEN state = '{InboxState.WAITING}' THEN '{InboxState.CANCELLED}' ELSE state END
+            WHERE {where.sql}"""
         return self._db.run(sql, where.parameters | {"origin": ERASED})
 
     def cursor(self, platform: str, account: str, name: str) -> str | None:
@@ -106,6 +126,15 @@ class SqlInbox(Inbox):
         where = visible(self._scope)
         where.add(f"lane_key = :lane_key AND state = '{state}'", lane_key=lane_key)
         return self._entries(where, limit)
+
+    def _among(self, states: Collection[str]) -> Condition:
+        """Which states; the few that matter are said as their index says them, so that it is used."""
+        where = visible(self._scope)
+        where.add_membership("state", states)
+        for few, said in ((OPEN, _OPEN), (UNANSWERED, _UNANSWERED)):
+            if set(states) <= set(few):
+                where.add(f"state IN ({said})")
+        return where
 
     def _entries(self, where: Condition, limit: int | None = None) -> list[Entry]:
         sql = f"SELECT {_ENTRY} FROM inbox WHERE {where.sql} ORDER BY id LIMIT :limit"

@@ -11,7 +11,7 @@ from segue.core.policy import ResetReason
 from segue.core.scope import Scope
 from segue.core.sources import SessionSource
 from segue.ports.store import Lanes, ResetRow
-from segue.storage.sql import Executor, Row, columns, placeholders, visible
+from segue.storage.sql import ALL, Executor, Row, columns, placeholders, visible
 
 _COLUMNS = (
     "key",
@@ -64,12 +64,13 @@ class SqlLanes(Lanes):
         where.add("key = :key", key=key)
         return self._db.run(f"DELETE FROM lanes WHERE {where.sql}", where.parameters) > 0
 
-    def listed(self, active_since: datetime | None = None) -> list[Lane]:
+    def listed(self, active_since: datetime | None = None, limit: int | None = None) -> list[Lane]:
         where = visible(self._scope, "l")
         if active_since is not None:
             where.add("l.updated_at >= :since", since=active_since.timestamp())
-        sql = f"SELECT s.id, {_OF_LANE} {_FROM} WHERE {where.sql} ORDER BY l.updated_at DESC, l.key"
-        return [_lane(row) for row in self._db.rows(sql, where.parameters)]
+        sql = f"SELECT s.id, {_OF_LANE} {_FROM} WHERE {where.sql} ORDER BY l.updated_at DESC, l.key LIMIT :limit"
+        limited = where.parameters | {"limit": ALL if limit is None else limit}
+        return [_lane(row) for row in self._db.rows(sql, limited)]
 
     def unfinalised(self) -> list[Lane]:
         where = visible(self._scope, "l")

@@ -4,7 +4,7 @@ from typing import Any
 
 from segue.core.leases import CRASHED, HeldLease, Lease, Run
 from segue.ports.store import Leases
-from segue.storage.sql import Executor, columns, placeholders
+from segue.storage.sql import LAST_CHARACTER, Executor, columns, placeholders
 
 _HELD = columns(HeldLease._fields)
 _RUN = columns(Run._fields)
@@ -18,6 +18,13 @@ class SqlLeases(Leases):
     def find(self, name: str) -> HeldLease | None:
         rows = self._db.rows(f"SELECT {_HELD} FROM leases WHERE name = :name", {"name": name})
         return HeldLease._make(rows[0]) if rows else None
+
+    def unexpired(self, beginning: str) -> list[HeldLease]:
+        sql = f"""
+            SELECT {_HELD} FROM leases
+            WHERE name >= :beginning AND name < :end AND expires_at > :now ORDER BY name"""
+        bounds = {"beginning": beginning, "end": beginning + LAST_CHARACTER, "now": self.now()}
+        return [HeldLease._make(row) for row in self._db.rows(sql, bounds)]
 
     def take(self, name: str, owner: str, principal: str, seconds: float) -> Lease:
         now = self.now()

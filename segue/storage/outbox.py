@@ -44,9 +44,19 @@ class SqlOutbox(Outbox):
         return self._letters(where)
 
     def listed(self, states: Collection[str], limit: int | None = None) -> list[Letter]:
-        where = visible(self._scope)
-        where.add_membership("state", states)
-        return self._letters(where, limit)
+        return self._letters(self._among(states), limit)
+
+    def latest(self, states: Collection[str], limit: int, lane_key: str | None = None) -> list[Letter]:
+        where = self._among(states)
+        if lane_key is not None:
+            where.add("lane_key = :lane_key", lane_key=lane_key)
+        sql = f"SELECT {_LETTER} FROM outbox WHERE {where.sql} ORDER BY id DESC LIMIT :limit"
+        return [Letter._make(row) for row in reversed(self._db.rows(sql, where.parameters | {"limit": limit}))]
+
+    def count(self, states: Collection[str]) -> dict[str, int]:
+        where = self._among(states)
+        sql = f"SELECT state, count(*) FROM outbox WHERE {where.sql} GROUP BY state"
+        return dict(self._db.rows(sql, where.parameters))
 
     def change(self, letter_id: int, **values: Any) -> bool:
         where = visible(self._scope)
@@ -66,6 +76,16 @@ class SqlOutbox(Outbox):
             UPDATE outbox SET state = '{OutboxState.UNKNOWN}'
             WHERE state = '{OutboxState.SENDING}' AND {where.sql}"""
         return self._db.run(sql, where.parameters)
+
+    def _among(self, states: Collection[str]) -> Condition:
+        """Which states; the few that matter are said as their index says them, so that it is used."""
+        where = visible(self._scope)
+        where.add_membership("state", states)
+        if set(states) <= set(UNSENT):
+            where.add(f"state IN ({_UNSENT})")
+        if set(states) == {OutboxState.DEAD}:
+            where.add(f"state = '{OutboxState.DEAD}'")
+        return where
 
     def _letters(self, where: Condition, limit: int | None = None) -> list[Letter]:
         sql = f"SELECT {_LETTER} FROM outbox WHERE {where.sql} ORDER BY id LIMIT :limit"

@@ -436,7 +436,9 @@ INDEXES = (
     "CREATE INDEX IF NOT EXISTS idx_processes_session ON processes(session_id)",
     "CREATE INDEX IF NOT EXISTS idx_inbox_open ON inbox(lane_key, id) WHERE state IN ('waiting', 'running')",
     ("CREATE INDEX IF NOT EXISTS idx_inbox_left_out ON inbox(lane_key) WHERE state = 'cancelled' AND turn_id IS NULL"),
+    "CREATE INDEX IF NOT EXISTS idx_inbox_unanswered ON inbox(id) WHERE state IN ('refused', 'dead')",
     "CREATE UNIQUE INDEX IF NOT EXISTS idx_outbox_key ON outbox(key)",
+    "CREATE INDEX IF NOT EXISTS idx_outbox_dead ON outbox(id) WHERE state = 'dead'",
     "CREATE INDEX IF NOT EXISTS idx_inbox_turn ON inbox(turn_id) WHERE turn_id IS NOT NULL",
     (
         "CREATE INDEX IF NOT EXISTS idx_outbox_unsent ON outbox(platform, account, id)"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from segue import config
 from segue.config import Settings
 from segue.core.errors import InvalidSettings, SegueError
-from segue.upkeep import database_checks, home_checks, row_checks
+from segue.upkeep import database_checks, home_checks, lane_checks, row_checks
 from segue.upkeep.findings import Check, Finding, Patient, Severity
 
 
@@ -72,6 +72,10 @@ CHECKUPS = (
     Checkup("counters", row_checks.check_counters),
     Checkup("usage", row_checks.check_usage),
     Checkup("attachments", row_checks.check_attachments),
+    Checkup("gateway", lane_checks.check_waiting),
+    Checkup("messages", lane_checks.check_messages),
+    Checkup("deliveries", lane_checks.check_deliveries),
+    Checkup("lanes", lane_checks.check_lanes),
     Checkup("backup", database_checks.check_backup),
 )
 

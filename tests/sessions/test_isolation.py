@@ -126,11 +126,16 @@ def every_table(asker: Asker) -> dict[str, Any]:
         "Inbox.left_out": each(lambda key: tx.inbox.left_out(key, ""), asker.lanes),
         "Inbox.of_turn": each(tx.inbox.of_turn, asker.turns),
         "Inbox.listed": tx.inbox.listed(list(InboxState)),
+        "Inbox.latest": tx.inbox.latest(list(InboxState), 99),
+        "Inbox.count": tx.inbox.count(list(InboxState)),
+        "Inbox.queues": tx.inbox.queues(),
         "Inbox.open_lanes": tx.inbox.open_lanes(),
         "Outbox.find": each(tx.outbox.find, range(1, 99)),
         "Outbox.unsent": tx.outbox.unsent("telegram", ""),
         "Outbox.of_turn": each(tx.outbox.of_turn, asker.turns),
         "Outbox.listed": tx.outbox.listed(list(OutboxState)),
+        "Outbox.latest": tx.outbox.latest(list(OutboxState), 99),
+        "Outbox.count": tx.outbox.count(list(OutboxState)),
         "Turns.find": each(tx.turns.find, asker.turns),
         "Turns.running_of": each(tx.turns.running_of, asker.runs),
         "Turns.latest": each(lambda one: tx.turns.latest(one, "answer"), asker.ids),
@@ -182,7 +187,7 @@ NO_READS = {
 TELL_NOTHING = {
     "Sessions": "holder_of titles_of",  # a principal's titles, in whatever room, so that each is theirs once
     "Inbox": "cursor",  # how far a platform was read, which the program asks for itself
-    "Leases": "find find_run open_runs count_crashes",  # asked by the program for itself; nobody said any of it
+    "Leases": "find find_run unexpired open_runs count_crashes",  # asked by the program itself; nobody said any of it
     "Search": "frequency state is_whole",  # numbers; that they tell nothing is asked of whole answers elsewhere
 }
 
@@ -339,7 +344,7 @@ def test_whoever_may_see_it_is_told(store: SqlStore) -> None:
         "Sessions.count", "Sessions.by_source", "Messages.count", "Messages.per_slot_since", "Trash.oldest", "stats",
         "Messages.last_user_seqs", "Sessions.spawned_by", "Trash.listed", "Trash.older_than", "Trash.payload", "trash",
         "Sessions.children", "Meta.get", "prunable", "Messages.said", "Ledger.total", "Ledger.per_slot",
-        "Inbox.left_out", "Inbox.running", "Inbox.standing",
+        "Inbox.left_out", "Inbox.running", "Inbox.standing", "Inbox.count", "Outbox.count",
         "Turns.owed", "People.find", "People.listed", "People.pairings",
     }  # fmt: skip
     owner = store.read(OWNER_AT_CONSOLE, answers, ["zq00", "zq01", "zq02"])

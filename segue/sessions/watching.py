@@ -1,0 +1,81 @@
+"""Whether the gateway does its work: who is there, what is connected, what waits and what went wrong."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from segue.core.inbox import OPEN, UNANSWERED
+from segue.core.leases import GATEWAY, LEASE_SECONDS, HeldLease, Run, lane_lease, platform_lease
+from segue.core.lifecycle import Lane, Phase
+from segue.core.outbox import UNSENT, OutboxState
+from segue.ports.store import Queue, Transaction
+from segue.sessions.leasing import IsGone
+
+_PLATFORMS = platform_lease("", "").removesuffix(":")
+
+
+class Connected(NamedTuple):
+    """A platform, with the account if it is not the only one, and since when it is connected."""
+
+    platform: str
+    account: str
+    since: float
+
+
+class Watch(NamedTuple):
+    """How things stand at one moment."""
+
+    now: float
+    """By the clock of the database."""
+    gateways: Sequence[Run]
+    platforms: Sequence[Connected]
+    inbox: dict[str, int]
+    """How many wait, run, are dead or were refused."""
+    outbox: dict[str, int]
+    """How many have not been delivered, by state, and how many are dead."""
+    unattended: Sequence[Queue]
+    """Where messages wait and nobody is at work; who has waited longest first."""
+
+    @property
+    def is_up(self) -> bool:
+        return bool(self.gateways)
+
+    @property
+    def undelivered(self) -> int:
+        return sum(self.outbox[state] for state in UNSENT)
+
+    @property
+    def left_waiting(self) -> float:
+        """For how long the oldest message has waited that nobody is at work on; 0 when there is none."""
+        return max((self.now - queue.oldest_at for queue in self.unattended), default=0.0)
+
+
+def watch(tx: Transaction, is_gone: IsGone) -> Watch:
+    now = tx.leases.now()
+    alive = {run.id: run for run in tx.leases.open_runs() if not is_gone(run)}
+    worked_in = {lease.name for lease in _held(tx, lane_lease(""), alive)}
+    inbox = {**tx.inbox.count(OPEN), **tx.inbox.count(UNANSWERED)}
+    outbox = {**tx.outbox.count(UNSENT), **tx.outbox.count((OutboxState.DEAD,))}
+    return Watch(
+        now=now,
+        gateways=[run for run in alive.values() if run.program == GATEWAY and run.beat_at > now - LEASE_SECONDS],
+        platforms=[_connected(lease) for lease in _held(tx, _PLATFORMS, alive)],
+        inbox={state: inbox.get(state, 0) for state in (*OPEN, *UNANSWERED)},
+        outbox={state: outbox.get(state, 0) for state in (*UNSENT, OutboxState.DEAD)},
+        unattended=[queue for queue in tx.inbox.queues() if lane_lease(queue.lane_key) not in worked_in],
+    )
+
+
+def long_interrupted(tx: Transaction, now: datetime, longest: timedelta) -> list[Lane]:
+    """Lanes whose last answer was cut off so long ago that it is not carried on by itself any more."""
+    cut_off = [lane for lane in tx.lanes.listed() if lane.phase is Phase.INTERRUPTED]
+    return [lane for lane in cut_off if lane.phase_since is not None and now - lane.phase_since > longest]
+
+
+def _held(tx: Transaction, beginning: str, alive: dict[str, Run]) -> list[HeldLease]:
+    return [lease for lease in tx.leases.unexpired(beginning) if lease.owner in alive]
+
+
+def _connected(lease: HeldLease) -> Connected:
+    _, platform, account = lease.name.split(":", 2)
+    return Connected(platform, account, lease.taken_at)

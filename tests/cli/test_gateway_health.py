@@ -1,0 +1,120 @@
+"""`segue status` and `segue doctor` about the gateway: is it up, does anybody wait, did everything arrive?"""
+
+import json
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from lane_rows import ALICE, BOB, answered, cut_off, died, hold, live_run, opened, say
+
+from segue.core.leases import lane_lease, platform_lease
+from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.ports.store import Transaction
+from segue.storage.store import SqlStore
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def status(run: Run) -> dict[str, Any]:
+    facts: dict[str, Any] = json.loads(run("status", "--json").stdout)
+    return facts
+
+
+def examined(run: Run) -> dict[str, list[dict[str, Any]]]:
+    report = json.loads(run("doctor", "--json").stdout)
+    return {check["check"]: check["findings"] for check in report["checks"] if check["findings"]}
+
+
+def spoil_letters(store: SqlStore, state: str, at: float) -> None:
+    """Everything that is to be sent ends in a state."""
+
+    def work(tx: Transaction) -> None:
+        for letter in tx.outbox.listed(("pending",)):
+            tx.outbox.change(letter.id, state=state, reason="The chat is gone.", created_at=at, ended_at=at)
+
+    store.write(OWNER, work)
+
+
+def test_status_says_that_no_gateway_runs(run: Run) -> None:
+    assert "Gateway   not running\n" in run("status").stdout
+    facts = status(run)
+    assert facts["gateway"] == {"up": False, "runs": [], "platforms": []}
+    assert facts["inbox"] == {"waiting": 0, "running": 0, "refused": 0, "dead": 0, "unattended_seconds": 0}
+    assert facts["outbox"] == {"pending": 0, "sending": 0, "unknown": 0, "dead": 0, "undelivered": 0}
+
+
+def test_status_says_who_runs_what_is_connected_and_who_waits(home: Path, run: Run) -> None:
+    with opened(home) as store:
+        gateway = live_run(store)
+        hold(store, platform_lease("telegram", ""), gateway)
+        hold(store, platform_lease("discord", "work"), gateway)
+        answered(store, "hello")
+        died(store, "why?", "carol")
+        say(store, "attended", at=time.time() - 900)
+        hold(store, lane_lease(ALICE), gateway)
+        assert status(run)["inbox"]["unattended_seconds"] == 0
+        say(store, "unattended", "bob", at=time.time() - 300)
+    told = run("status").stdout
+    assert f"Gateway   process {gateway.pid} on {gateway.host}, since just now;" in told
+    assert "connected: discord:work, telegram" in told
+    assert "2 waiting, 1 dead, 2 to be sent" in told
+    assert "nobody is at work on 1 message, the oldest of 5m ago" in told
+    facts = status(run)
+    assert (facts["gateway"]["up"], facts["gateway"]["runs"][0]["pid"]) == (True, gateway.pid)
+    assert [one["platform"] for one in facts["gateway"]["platforms"]] == ["discord", "telegram"]
+    assert 300 <= facts["inbox"]["unattended_seconds"] < 400
+
+
+def test_a_gateway_that_was_killed_is_not_up(home: Path, run: Run) -> None:
+    with opened(home) as store:
+        gateway = live_run(store)
+        hold(store, platform_lease("telegram", ""), gateway)
+        store.write(OWNER, lambda tx: tx.leases.change_run(gateway.id, process_started="another life"))
+    assert status(run)["gateway"] == {"up": False, "runs": [], "platforms": []}
+
+
+def test_the_doctor_has_nothing_to_say_when_everything_was_answered(home: Path, run: Run) -> None:
+    with opened(home) as store:
+        answered(store, "hello")
+        say(store, "a moment ago")
+    assert {"gateway", "messages", "deliveries", "lanes"}.isdisjoint(examined(run))
+
+
+def test_the_doctor_names_messages_that_nobody_answers(home: Path, run: Run) -> None:
+    with opened(home) as store:
+        died(store, "why?")
+        say(store, "for long", "bob", at=time.time() - 300)
+    found = examined(run)
+    (waiting,) = found["gateway"]
+    assert (waiting["severity"], waiting["says"]) == ("problem", f"1 message waits in {BOB}, and no gateway runs.")
+    (dead,) = found["messages"]
+    assert (dead["severity"], dead["says"]) == ("advice", "The answer to 1 message failed: The model is gone.")
+    assert run("doctor").returncode == 1
+    with opened(home) as store:
+        live_run(store)
+    assert "although a gateway runs" in examined(run)["gateway"][0]["says"]
+
+
+def test_the_doctor_names_replies_that_did_not_arrive(home: Path, run: Run) -> None:
+    with opened(home) as store:
+        answered(store, "hello")
+        spoil_letters(store, "unknown", time.time() - 3600)
+        answered(store, "good morning", "bob")
+        spoil_letters(store, "dead", time.time() - 3600)
+    doubtful, dead = examined(run)["deliveries"]
+    assert doubtful["says"] == f"Of 1 reply piece nobody knows whether they arrived, in {ALICE}."
+    assert dead["says"] == "1 reply piece of the last 7 days could not be delivered: The chat is gone."
+    assert BOB in dead["remedy"]
+    assert "1 to be sent, 1 not deliverable" in run("status").stdout
+
+
+def test_the_doctor_names_lanes_that_were_cut_off_long_ago(home: Path, run: Run) -> None:
+    with opened(home) as store:
+        cut_off(store, "long ago", at=time.time() - 7200)
+        cut_off(store, "just now", "bob")
+    (found,) = examined(run)["lanes"]
+    assert found["severity"] == "advice"
+    assert ALICE in found["says"]
+    assert BOB not in found["says"]

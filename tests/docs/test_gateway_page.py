@@ -1,0 +1,35 @@
+"""What the page about the gateway shows is what the commands print."""
+
+import shlex
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from documents import ROOT, blocks
+from lane_rows import answered, died, opened
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+PAGE = ROOT / "docs" / "gateway.md"
+
+
+def furnish(home: Path) -> None:
+    """Alice was answered, and Bob was not."""
+    with opened(home) as store:
+        answered(store, "Which week in May is best?", platform="telegram", chat_id="5")
+        unreachable = "The model is not reachable."
+        died(store, "Is the shop open?", "bob", unreachable, platform="telegram", chat_id="7")
+
+
+def test_the_commands_of_the_page_print_what_it_says(home: Path, run: Run) -> None:
+    furnish(home)
+    transcript = "".join(blocks(PAGE, "console"))
+    told: list[str] = []
+    for line in transcript.splitlines():
+        if not line.startswith("$ segue "):
+            continue
+        words = shlex.split(line.removeprefix("$ segue "))
+        done = run(*words, COLUMNS="120")
+        assert (done.returncode, done.stderr) == (0, ""), line
+        told += [line, *([] if "--json" in words else done.stdout.splitlines())]
+    assert told == transcript.splitlines()

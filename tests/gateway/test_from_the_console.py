@@ -1,0 +1,84 @@
+"""What is done at the console while a gateway runs: it notices by itself."""
+
+import asyncio
+import time
+from datetime import UTC, datetime
+
+from lane_house import Building, dm, echo
+
+from segue.core.errors import ModelError
+from segue.core.events import Reply
+from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.ports.model import Request
+from segue.sessions.minding import Hand, renew_lane
+from segue.sessions.requeueing import cancel_messages, dead_messages, retry_messages
+from segue.storage.store import SqlStore
+from segue.testing import ScriptedModel, Stage
+
+ALICE = "agent:main:scripted:dm:alice"
+
+
+def test_a_message_that_is_retried_is_answered_by_the_gateway_that_runs(store: SqlStore) -> None:
+    stage = Stage()
+    is_broken = True
+
+    def answer(request: Request) -> Reply:
+        if is_broken:
+            raise ModelError("The model is gone.")
+        return echo(request)
+
+    building = Building(store, stage, model=ScriptedModel(answer))
+
+    async def work() -> None:
+        nonlocal is_broken
+        stage.say(dm(), "hello?")
+        await building.quiet()
+        (dead,) = store.read(OWNER, dead_messages)
+        assert stage.posted_to("alice") == [dead.reason]
+        is_broken = False
+        store.write(OWNER, retry_messages, [dead.id], time.time())
+        await building.quiet()
+
+    building.run(work)
+    assert stage.posted_to("alice")[-1] == "You said: hello? | hello?"
+    assert [one.state for one in store.read(OWNER, lambda tx: tx.inbox.listed(("done", "dead")))] == ["done"]
+
+
+def test_a_message_that_is_cancelled_while_another_is_answered_is_not_answered(store: SqlStore) -> None:
+    stage = Stage()
+    building = Building(store, stage, model=ScriptedModel(echo, pause=0.3))
+
+    async def work() -> None:
+        stage.say(dm(), "one")
+        await asyncio.sleep(0.15)
+        stage.say(dm(), "two")
+        stage.say(dm(), "three")
+        async with asyncio.timeout(5):
+            while len(waiting := store.read(OWNER, lambda tx: tx.inbox.waiting(ALICE))) < 2:
+                await asyncio.sleep(0.01)
+        store.write(OWNER, cancel_messages, [waiting[0].id], time.time())
+        await building.quiet()
+
+    building.run(work)
+    assert stage.posted_to("alice") == ["You said: one", "You said: three"]
+
+
+def test_after_a_reset_at_the_console_the_conversation_is_a_new_one(store: SqlStore) -> None:
+    stage = Stage()
+    building = Building(store, stage)
+
+    async def work() -> None:
+        stage.say(dm(), "one")
+        await building.quiet()
+        async with asyncio.timeout(5):
+            while store.read(OWNER, lambda tx: tx.leases.unexpired("lane:")):
+                await asyncio.sleep(0.01)
+        store.write(OWNER, renew_lane, ALICE, "fresh", datetime.now(UTC), Hand("console", lambda _: False))
+        stage.say(dm(), "two")
+        await building.quiet()
+
+    building.run(work)
+    session = store.read(OWNER, lambda tx: tx.sessions.find("fresh"))
+    assert session is not None
+    assert session.system_prompt == f"You are on {ALICE}."
+    assert [one.content for one in store.read(OWNER, lambda tx: tx.messages.of("fresh"))] == ["two", "You said: two"]
