@@ -13,7 +13,7 @@ from segue.core.leases import Lease, lane_lease, session_lease
 from segue.core.lifecycle import Lane
 from segue.core.text import count
 from segue.ports.store import Transaction
-from segue.sessions.answering import has_background_work
+from segue.sessions.backgrounding import has_background_work
 from segue.sessions.leasing import IsGone, find_holder, release, take_lease
 from segue.sessions.steering import delete_lane, get_lane, reset_on_request
 from segue.sessions.turning import close_left_turn

@@ -15,7 +15,7 @@ from segue.core.preferences import Preferences, decode
 from segue.core.sessions import Session
 from segue.core.sources import SessionSource
 from segue.ports.store import ResetRow, Standing, Transaction
-from segue.sessions.answering import has_background_work
+from segue.sessions.backgrounding import has_background_work
 from segue.sessions.leasing import IsGone, find_holder
 from segue.sessions.opening import policy_of
 
