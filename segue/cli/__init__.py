@@ -35,6 +35,7 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
         "lanes": ("segue.cli.lanes", "lanes", "Where people talk to your agent: look, begin anew, forget."),
         "inbox": ("segue.cli.inbox", "inbox", "Messages that wait or were not answered: look, retry, cancel."),
         "pairing": ("segue.cli.pairing", "pairing", "Let people in who write to your agent."),
+        "cron": ("segue.cli.cron", "cron", "Let your agent do something at certain moments."),
         "config": ("segue.cli.configuring", "config", "Show and check the settings."),
         "init": ("segue.cli.configuring", "init", "Make the home folder with a commented config.yaml."),
         "completion": ("segue.cli.completing", "completion", "Complete commands, ids and titles with TAB."),

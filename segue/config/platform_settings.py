@@ -9,16 +9,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Union
 
 from segue.config.declaring import about, is_word, nothing
 from segue.config.kinds import Flag, Key, Problem, Section, Text, kinds_of
 from segue.config.masking import HIDDEN, quoted
 
 Single = str | int | float | bool
-Own = Single | tuple[Single, ...]
+Own = Union[Single, "tuple[Own, ...]", "Mapping[str, Own]"]
 """What an adapter's own settings can be."""
 
+_DEEPEST = 3
 _NAME = re.compile("[a-z][a-z0-9_]*")
 _SECRET = re.compile("token|secret|pass|key|pin|code|auth|credential")
 
@@ -60,20 +61,29 @@ class _PlatformKind(Section):
 def _own(value: object, name: str, key: Key) -> Own:
     if not _NAME.fullmatch(name):
         raise Problem(key, f"has the name {quoted(name)}, but a name there must be small letters, digits and _")
-    if isinstance(value, list | tuple):
-        return tuple(_single(item, (*key, name)) for item in value)
-    return _single(value, (*key, name))
+    return _kept(value, (*key, name), _DEEPEST)
+
+
+def _kept(value: object, key: Key, deeper: int) -> Own:
+    if isinstance(value, list | tuple) and deeper:
+        return tuple(_kept(item, key, deeper - 1) for item in value)
+    if isinstance(value, Mapping) and deeper and all(isinstance(name, str) for name in value):
+        said = {name: _kept(item, (*key, name), deeper - 1) for name, item in value.items() if item is not None}
+        return MappingProxyType(said)
+    return _single(value, key)
 
 
 def _single(value: object, key: Key) -> Single:
     if isinstance(value, str | bool | int) or (isinstance(value, float) and isfinite(value)):
         return value
-    raise Problem(key, "must be a text, a number, true or false, or a list of those")
+    raise Problem(key, "must be a text, a number, true or false, or a list or mapping of those")
 
 
 def _shown(name: str, value: Any) -> object:
     if isinstance(value, tuple):
         return [_shown(name, item) for item in value]
+    if isinstance(value, Mapping):
+        return {inner: _shown(inner, item) for inner, item in value.items()}
     is_open = isinstance(value, bool) or (isinstance(value, int | float) and not _SECRET.search(name))
     return value if is_open else HIDDEN
 

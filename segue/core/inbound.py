@@ -20,7 +20,7 @@ class Inbound(NamedTuple):
     """What somebody said on a platform. Its account, chat, id and version name it for ever."""
 
     source: SessionSource
-    """Where it comes from, and where the answer goes."""
+    """Where it comes from, and where the answer goes unless `route` says otherwise."""
     message_id: str
     text: str
     edit: str = ORIGINAL
@@ -31,6 +31,12 @@ class Inbound(NamedTuple):
     """Whether it is addressed to us: by name, or as an answer to something that we said."""
     is_person: bool = True
     """Whether somebody said it; what runs by itself moves no clock."""
+    is_offered: bool = False
+    """Whether whoever brings it is told at once that it is not taken, and can bring it again."""
+    agent: str | None = None
+    """Who answers it, when that was said where it comes from."""
+    route: SessionSource | None = None
+    """Where the answer goes, when that is not where it comes from."""
     cursor: Cursor | None = None
 
 
@@ -41,6 +47,6 @@ class Receipt(StrEnum):
     KNOWN = "known"
     """It was accepted before."""
     REFUSED = "refused"
-    """Too many are waiting; it is recorded, and its sender is told."""
+    """Too many are waiting; it is recorded, and its sender is told. What was only offered is not recorded."""
     IGNORED = "ignored"
     """It is not for us."""

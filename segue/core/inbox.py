@@ -51,7 +51,7 @@ class Entry(NamedTuple):
     message_id: str
     edit: str
     origin: str
-    """The source as JSON: where the answer goes."""
+    """The source as JSON: where it comes from."""
     text: str
     parts: str | None
     want: str
@@ -63,10 +63,17 @@ class Entry(NamedTuple):
     """The session that it is a message of."""
     reason: str | None = None
     ended_at: float | None = None
+    route: str | None = None
+    """Where the answer goes as JSON, when that is not where it comes from."""
 
     @property
     def source(self) -> SessionSource:
         return SessionSource.from_dict(json.loads(self.origin))
+
+    @property
+    def destination(self) -> SessionSource:
+        """Where the answer goes."""
+        return self.source if self.route is None else SessionSource.from_dict(json.loads(self.route))
 
     @property
     def content(self) -> Any:
@@ -101,11 +108,16 @@ def entry_of(inbound: Inbound, lane_key: str, principal: str, audience: str, per
         chat=chat_of(source),
         message_id=inbound.message_id,
         edit=inbound.edit,
-        origin=json.dumps(source.to_dict(), ensure_ascii=False),
+        origin=_as_json(source),
         text=inbound.text,
         parts=None if inbound.parts is None else json.dumps(inbound.parts, ensure_ascii=False),
         want=Want.PLAIN,
         state=InboxState.WAITING,
         admitted_at=now,
         is_person=int(inbound.is_person),
+        route=None if inbound.route is None else _as_json(inbound.route),
     )
+
+
+def _as_json(source: SessionSource) -> str:
+    return json.dumps(source.to_dict(), ensure_ascii=False)

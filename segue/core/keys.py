@@ -24,6 +24,7 @@ CHAT_TYPES = ("dm", "group", "channel")
 RESERVED = frozenset({"account", "agent", "api", "cron", "dm", "hook", "node", "person", "subagent", "topic"})
 _TASK_KINDS = {"cron": 1, "hook": 1, "api": 2, "subagent": 1, "node": 1}  # how many names each has
 _NODE = "node-"
+_CRON = "cron"
 
 _PLATFORM = re.compile(r"[a-z][a-z0-9_]*")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
@@ -131,6 +132,8 @@ def is_shared(place: Place) -> bool:
 
 def place_of(source: SessionSource, rules: KeyRules, agent: str = DEFAULT_AGENT) -> Place:
     """The lane a message belongs to."""
+    if task := _task(source, agent):
+        return task
     chat = _normalised(source, agent)
     if chat.chat_type == "dm":
         return _direct(chat, source.participant or chat.chat_id, rules)
@@ -163,6 +166,23 @@ def parse_key(key: str, main_key: str = "main") -> Place:
     if place is None or build_key(place) != key:
         raise InvalidKey(f"{key!r} is no lane key.")
     return place
+
+
+def is_isolated(key: str) -> bool:
+    """Whether everything in a lane has a session of its own."""
+    return key.split(":")[2:3] == [_CRON]
+
+
+def _task(source: SessionSource, agent: str) -> Task | None:
+    """The lane of something that no person says in a chat."""
+    match source.platform:
+        case "webhook":
+            return Task("hook", (source.chat_id,), agent)
+        case "cron":
+            return Task(_CRON, (source.chat_id,), agent)
+        case "api_server":
+            return Task("api", (source.participant, source.chat_id), agent)
+    return None
 
 
 def _normalised(source: SessionSource, agent: str) -> Chat:

@@ -97,10 +97,15 @@ def together(waiting: Sequence[Entry], mode: QueueMode) -> list[Entry]:
     if mode is QueueMode.FOLLOWUP or first.want != Want.PLAIN:
         return batch
     for entry in rest:
-        if entry.want != Want.PLAIN or (entry.person, entry.origin) != (first.person, first.origin):
+        if entry.want != Want.PLAIN or _place(entry) != _place(first):
             break
         batch.append(entry)
     return batch
+
+
+def _place(entry: Entry) -> tuple[str | None, ...]:
+    """Who said it where, and where the answer goes."""
+    return entry.person, entry.origin, entry.route
 
 
 def left_out(texts: Sequence[str]) -> str:

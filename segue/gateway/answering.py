@@ -147,7 +147,8 @@ class Office:
 
     async def _answer(self, holder: LaneHolder, due: AnswerThese) -> bool:
         reached(Point.BEFORE_ANSWER_BEGINS)
-        batch = Batch(due.entries, uuid.uuid4().hex, self._presence.run.id, self._staff.new_session_id(), time.time())
+        turn_id, fresh_id = uuid.uuid4().hex, self._staff.new_session_id()
+        batch = Batch(due.entries, turn_id, self._presence.run.id, fresh_id, time.time(), due.is_fresh)
         try:
             begun = await self._door.write(begin_answer, batch, self._house, holder.claim)
         except InUse as error:

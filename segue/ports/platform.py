@@ -41,6 +41,8 @@ class Traits(NamedTuple):
     units: Units = Units.CHARACTERS
     has_key: bool = False
     """Whether what is sent twice with one key is there once."""
+    can_send: bool = True
+    """Whether anything can be sent there at all; what is said to a place where nothing can be is kept, and not sent."""
     can_edit: bool = False
     shows_typing: bool = False
     needs_raw_ids: bool = False

@@ -18,6 +18,7 @@ from segue.core.usage import Billing, Spent, Usage
 if TYPE_CHECKING:  # slow to load, and only some commands need them
     from segue.core.background import Process
     from segue.core.inbox import Entry
+    from segue.core.jobs import Job
     from segue.core.leases import HeldLease, Lease, Run
     from segue.core.lifecycle import Lane
     from segue.core.matching import Found
@@ -368,6 +369,20 @@ class People(Protocol):
     def forget_expired(self, now: float) -> int: ...
 
 
+class Jobs(Protocol):
+    """What runs at its moments. Only for those who see everything."""
+
+    def find(self, name: str) -> "Job | None": ...
+    def listed(self) -> "list[Job]":
+        """By name."""
+
+    def add(self, job: "Job") -> bool:
+        """Put a job down; False when there is one of that name."""
+
+    def change(self, name: str, **columns: Any) -> bool: ...
+    def remove(self, name: str) -> bool: ...
+
+
 class Leases(Protocol):
     """Who works on what, by the clock of the database."""
 
@@ -533,6 +548,8 @@ class Transaction(Protocol):
     def processes(self) -> Processes: ...
     @property
     def people(self) -> People: ...
+    @property
+    def jobs(self) -> Jobs: ...
     @property
     def ledger(self) -> Ledger: ...
     @property

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from segue.core.inbound import ORIGINAL, Cursor
-from segue.core.inbox import Entry, InboxState, Want
+from segue.core.inbound import ORIGINAL, Cursor, Inbound
+from segue.core.inbox import Entry, InboxState, Want, entry_of
+from segue.core.keys import KeyRules, build_key, is_isolated, place_of
+from segue.core.principals import principal_of, scope_in
 from segue.core.queueing import Drop, Interrupt, MakeRoom, QueueRules, Refuse, Steer, admit
 from segue.ports.store import Transaction
 
@@ -31,6 +33,16 @@ class Accepted(NamedTuple):
         return self.entry.state == InboxState.REFUSED
 
 
+def entry_in_lane(inbound: Inbound, keys: KeyRules, agent: str, want: Want, now: float) -> Entry:
+    """A message as it is put down in its lane; what runs by itself gives no commands."""
+    place, person = place_of(inbound.source, keys, inbound.agent or agent), principal_of(inbound.source, keys)
+    key, scope = build_key(place), scope_in(place, person)
+    entry = entry_of(inbound, key, scope.principal, scope.room or "", person, now)
+    if is_isolated(key):
+        return entry._replace(want=Want.QUEUED)
+    return entry._replace(want=want if inbound.is_person else Want.PLAIN)
+
+
 def accept(
     tx: Transaction,
     entry: Entry,
@@ -38,14 +50,21 @@ def accept(
     cursor: Cursor | None = None,
     is_clearing: bool = False,
     is_steering: bool = False,
+    *,
+    is_offered: bool = False,
 ) -> Accepted:
-    """Put a message down, in the transaction that moves the platform's cursor. A second time it changes nothing."""
+    """Put a message down, in the transaction that moves the platform's cursor. A second time it changes nothing.
+
+    What was only offered is not put down when it is refused: whoever has it brings it again.
+    """
     if cursor is not None:
         tx.inbox.move_cursor(entry.platform, entry.account, cursor.name, cursor.value)
     standing = tx.inbox.standing(entry.lane_key)
     admission = admit(rules, standing.waiting, Want(entry.want), is_busy=standing.running > 0)
     if isinstance(admission, Refuse):
         entry = entry._replace(state=InboxState.REFUSED, reason=TOO_MANY, ended_at=entry.admitted_at)
+        if is_offered:
+            return Accepted(entry, is_new=not any(one.edit == entry.edit for one in tx.inbox.named(entry)))
     number = tx.inbox.add(entry)
     if number is None:
         return Accepted(entry, is_new=False)

@@ -6,15 +6,14 @@ from typing import NamedTuple
 
 from segue.core.access import AccessRules, Allowed, AskToPair, can_be_known, decide, is_withheld
 from segue.core.inbound import Inbound
-from segue.core.inbox import Entry, entry_of
-from segue.core.keys import KeyRules, build_key, place_of
+from segue.core.inbox import Want
+from segue.core.keys import KeyRules
 from segue.core.outbox import What
 from segue.core.pairing import CHANCE, invitation
-from segue.core.principals import principal_of, scope_in
 from segue.core.queueing import QueueRules
 from segue.core.reading import Reading
 from segue.ports.store import Transaction
-from segue.sessions.accepting import Accepted, accept
+from segue.sessions.accepting import Accepted, accept, entry_in_lane
 from segue.sessions.delivering import Posting, envelope_of, post
 from segue.sessions.pairing import Asked, ask_to_pair, known_as, rules_with_owners
 
@@ -55,11 +54,18 @@ def admit(tx: Transaction, inbound: Inbound, routing: Routing, keys: KeyRules, n
             source = inbound.source
             tx.inbox.move_cursor(source.platform, source.account or "", *inbound.cursor)
         return ignored
-    reading = routing.read(inbound)
-    entry = _entry(inbound, routing, keys, now)._replace(want=str(reading.want), text=reading.text)
-    rules = routing.queue(inbound.source.platform)
-    accepted = accept(tx, entry, rules, inbound.cursor, reading.is_clearing, reading.is_steering)
-    if accepted.is_new and accepted.is_refused:
+    reading = routing.read(inbound) if inbound.is_person else Reading(Want.PLAIN, inbound.text)
+    entry = entry_in_lane(inbound, keys, routing.agent(inbound), reading.want, now)._replace(text=reading.text)
+    accepted = accept(
+        tx,
+        entry,
+        routing.queue(inbound.source.platform),
+        inbound.cursor,
+        reading.is_clearing,
+        reading.is_steering,
+        is_offered=inbound.is_offered,
+    )
+    if accepted.is_new and accepted.is_refused and not inbound.is_offered:
         told = envelope_of(accepted.entry, f"{accepted.entry.id}:refused")
         post(tx, routing.posting, told, TOO_MANY, What.NOTICE, now)
     return accepted
@@ -86,13 +92,6 @@ def _invite(tx: Transaction, inbound: Inbound, routing: Routing, keys: KeyRules,
         return
     asked = ask_to_pair(tx, inbound.source, os.urandom(CHANCE), now)
     if isinstance(asked, Asked):
-        entry = _entry(inbound, routing, keys, now)
+        entry = entry_in_lane(inbound, keys, routing.agent(inbound), Want.PLAIN, now)
         envelope = envelope_of(entry, f"pairing:{inbound.source.platform}:{inbound.source.peer}:{asked.expires_at}")
         post(tx, routing.posting, envelope, invitation(asked.code), What.NOTICE, now)
-
-
-def _entry(inbound: Inbound, routing: Routing, keys: KeyRules, now: float) -> Entry:
-    place = place_of(inbound.source, keys, routing.agent(inbound))
-    person = principal_of(inbound.source, keys)
-    scope = scope_in(place, person)
-    return entry_of(inbound, build_key(place), scope.principal, scope.room or "", person, now)

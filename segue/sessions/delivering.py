@@ -40,16 +40,16 @@ class Envelope(NamedTuple):
 
 
 def envelope_of(entry: Entry, name: str, session_id: str | None = None, turn_id: str | None = None) -> Envelope:
-    """Back to where a message came from."""
+    """Back to where a message came from, or to where its answer is to go."""
     return Envelope(
         lane_key=entry.lane_key,
         principal=entry.principal,
         audience=entry.audience,
-        source=entry.source,
+        source=entry.destination,
         name=name,
         turn_id=turn_id,
         session_id=session_id,
-        reply_to=entry.message_id,
+        reply_to=entry.message_id if entry.route is None else None,
     )
 
 
@@ -65,6 +65,8 @@ def post(
     """Write down what is to be sent, once, in pieces that fit; how many there are."""
     source = envelope.source
     traits = posting.traits(source.platform, source.account or "")
+    if traits is not None and not traits.can_send:
+        return 0
     pieces = chunks(text, traits.longest, MEASURES[traits.units]) if traits else [text]
     is_control = what is not What.REPLY
     held = suppress(Delivery(source, LaneKey(envelope.lane_key), is_control), posting.policy, override)

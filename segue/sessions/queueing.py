@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from segue.core.inbox import Entry, Want
+from segue.core.keys import is_isolated
 from segue.core.lifecycle import Lane
 from segue.core.preferences import decode
 from segue.core.queueing import QueueMode, QueueRules, together
@@ -41,6 +42,8 @@ class AnswerThese:
     entries: tuple[Entry, ...]
     is_more_welcome: bool
     """Whether what comes in the next moment is answered together with them."""
+    is_fresh: bool = False
+    """Whether they have a session of their own."""
 
 
 Due = CutOff | Forgotten | Carry | AnswerThese | None
@@ -60,6 +63,8 @@ def next_due(tx: Transaction, lane_key: str, rules: QueueRules) -> Due:
         return None
     if waiting[0].want == Want.COMMAND:
         return Carry(waiting[0])
+    if is_isolated(lane_key):
+        return AnswerThese((waiting[0],), is_more_welcome=False, is_fresh=True)
     mode = mode_in(rules, session.model_config if session else None)
     entries = together(waiting, mode)
     return AnswerThese(tuple(entries), mode is QueueMode.COLLECT and len(entries) == len(waiting))

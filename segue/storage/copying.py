@@ -17,6 +17,7 @@ from segue.storage.schema import (
     CURSORS,
     HEARD,
     INBOX,
+    JOBS,
     LANES,
     MESSAGES,
     OUTBOX,
@@ -55,6 +56,7 @@ _KEYS = {
     CURSORS: ("platform", "account", "name"),
     PEOPLE: ("platform", "peer"),
     PAIRINGS: ("platform", "peer", "slot"),
+    JOBS: ("name",),
     STATE_META: ("key",),
 }
 _OWN_FACTS = ("search:", "copying:")  # of a database itself, not of what it holds

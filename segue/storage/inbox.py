@@ -106,7 +106,7 @@ class SqlInbox(Inbox):
         where = visible(self._scope)
         where.add_membership("session_id", session_ids)
         sql = f"""
-            UPDATE inbox SET text = '', parts = NULL, origin = :origin,
+            UPDATE inbox SET text = '', parts = NULL, route = NULL, origin = :origin,
             state = CASE WHEN state = '{InboxState.WAITING}' THEN '{InboxState.CANCELLED}' ELSE state END
             WHERE {where.sql}"""
         return self._db.run(sql, where.parameters | {"origin": ERASED})

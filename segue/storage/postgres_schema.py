@@ -61,6 +61,7 @@ POLICIES = {
     "cursors": (_ALL, _ALL),
     "people": (_ALL, _ALL),
     "pairings": (_ALL, _ALL),
+    "jobs": (_ALL, _ALL),
     "state_meta": (f"({_ALL} OR {_DRAWER})",) * 2,
     "search_words": (_ALL, "true"),
 }

@@ -325,6 +325,7 @@ INBOX = Table(
         Column("session_id", "TEXT"),
         Column("reason", "TEXT"),
         Column("ended_at", "REAL"),
+        Column("route", "TEXT"),
     ),
     ("UNIQUE (platform, account, chat, message_id, edit)",),
 )
@@ -403,6 +404,21 @@ PAIRINGS = Table(
     ("PRIMARY KEY (platform, peer, slot)",),
 )
 
+JOBS = Table(
+    "jobs",
+    (
+        Column("name", "TEXT", "PRIMARY KEY NOT NULL"),
+        Column("schedule", "TEXT", "NOT NULL"),
+        Column("zone", "TEXT", "NOT NULL"),
+        Column("prompt", "TEXT", "NOT NULL"),
+        Column("created_at", "REAL", "NOT NULL"),
+        Column("agent", "TEXT", "NOT NULL DEFAULT 'main'"),
+        Column("deliver", "TEXT"),
+        Column("enabled", "INTEGER", "NOT NULL DEFAULT 1"),
+        Column("last_due_at", "REAL"),
+    ),
+)
+
 STATE_META = Table("state_meta", (Column("key", "TEXT", "PRIMARY KEY NOT NULL"), Column("value", "TEXT")))
 SEARCH_WORDS = Table("search_words", (Column("word", "TEXT", "PRIMARY KEY NOT NULL"),))
 VERSION = Table("schema_version", (Column("version", "INTEGER", "NOT NULL"),))
@@ -411,7 +427,7 @@ TABLES = (
     *(SESSIONS, MESSAGES, SESSION_TAGS, LANES, RESETS, TRASH),
     *(RUNS, LEASES, TURNS, STEPS, HEARD, USAGE, PROCESSES),
     *(INBOX, OUTBOX, CURSORS),
-    *(PEOPLE, PAIRINGS),
+    *(PEOPLE, PAIRINGS, JOBS),
     *(STATE_META, SEARCH_WORDS, VERSION),
 )
 

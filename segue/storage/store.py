@@ -14,6 +14,7 @@ from segue.core.scope import OWNER_AT_CONSOLE, Scope
 from segue.ports.store import (
     Inbox,
     IndexState,
+    Jobs,
     Lanes,
     Leases,
     Ledger,
@@ -127,6 +128,12 @@ class SqlTransaction:
         from segue.storage.people import SqlPeople
 
         return SqlPeople(self._executor, self.scope)
+
+    @cached_property
+    def jobs(self) -> Jobs:
+        from segue.storage.jobs import SqlJobs
+
+        return SqlJobs(self._executor, self.scope)
 
     @cached_property
     def leases(self) -> Leases:

@@ -180,9 +180,21 @@ def test_a_platform_keeps_what_only_its_adapter_knows_and_shows_none_of_its_text
         telegram.own["more"] = 1  # type: ignore[index]
 
 
+def test_a_platform_keeps_mappings_for_its_adapter_and_shows_none_of_their_texts() -> None:
+    hooks = {"github": {"secret": "hunter2", "port": 5, "hosts": ["hunter2"], "nothing": None}}
+    said = settings(platforms={"webhook": {"hooks": hooks}})
+    kept = said.platforms["webhook"].own
+    assert kept == {"hooks": {"github": {"secret": "hunter2", "port": 5, "hosts": ("hunter2",)}}}
+    shown_hooks = shown(said)["platforms"]["webhook"]["hooks"]
+    assert shown_hooks == {"github": {"secret": "***", "port": 5, "hosts": ["***"]}}
+    with pytest.raises(TypeError):
+        kept["hooks"]["github"] = 1  # type: ignore[index]
+
+
 @pytest.mark.parametrize(
     ("raw", "says"),
     [
+        ({"platforms": {"webhook": {"a": {"b": {"c": {"d": {"e": 1}}}}}}}, "platforms.webhook.a.b.c.d must be a text"),
         ({"queue": {"mode": "drop"}}, "queue.mode is 'drop', but must be collect, followup, steer or interrupt"),
         ({"queue": {"cap": 0}}, "queue.cap is 0, but must be a whole number from 1 to 1000"),
         ({"queue": {"drop": "none"}}, "queue.drop is 'none', but must be summarize, old or new"),
@@ -210,8 +222,8 @@ def test_a_platform_keeps_what_only_its_adapter_knows_and_shows_none_of_its_text
         ),
         ({"agents": {"Work": {}}}, "agents has the name 'Work', but a name there must be small letters and digits"),
         ({"agents": {"work": {"bindings": ["cron"]}}}, "agents.work.bindings[0] is 'cron'"),
-        ({"platforms": {"telegram": {"x": {"y": 1}}}}, "platforms.telegram.x must be a text, a number"),
-        ({"platforms": {"telegram": {"x": [["hunter2"]]}}}, "platforms.telegram.x must be a text, a number"),
+        ({"platforms": {"telegram": {"x": {"y": float("inf")}}}}, "platforms.telegram.x.y must be a text, a number"),
+        ({"platforms": {"telegram": {"x": [[[["hunter2"]]]]}}}, "platforms.telegram.x must be a text, a number"),
         ({"platforms": {"telegram": {"x": float("inf")}}}, "platforms.telegram.x must be a text, a number"),
         ({"platforms": {"telegram": {"Bot Token": "hunter2"}}}, "platforms.telegram has the name 'Bot Token'"),
         ({"platforms": {"telegram": {"home_channel": -100}}}, "platforms.telegram.home_channel is -100"),

@@ -5,7 +5,19 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from segue.core.errors import InvalidKey, InvalidSource
-from segue.core.keys import RESERVED, Chat, KeyRules, Main, Person, Place, Task, build_key, parse_key, place_of
+from segue.core.keys import (
+    RESERVED,
+    Chat,
+    KeyRules,
+    Main,
+    Person,
+    Place,
+    Task,
+    build_key,
+    is_isolated,
+    parse_key,
+    place_of,
+)
 from segue.core.sharing import DmScope
 from segue.core.sources import SessionSource
 
@@ -19,7 +31,7 @@ FRAGMENTS = (
 )
 hostile = st.sampled_from(FRAGMENTS) | st.text(st.characters(), max_size=8)
 agents = hostile.filter(bool)
-platforms = st.sampled_from(["telegram", "discord", "slack", "cli", "main", "api_server", "x1"])
+platforms = st.sampled_from(["telegram", "discord", "slack", "cli", "main", "api_server", "webhook", "x1"])
 chat_types = st.sampled_from(["dm", "group", "channel"])
 
 chats = st.builds(Chat, platforms, chat_types, hostile, hostile, hostile, hostile, agents)
@@ -396,8 +408,34 @@ def test_nobody_gets_into_the_lane_of_another_by_the_choice_of_an_id(peer: str, 
 def test_a_platform_cannot_be_called(platform: str) -> None:
     with pytest.raises(InvalidSource):
         Chat(platform, "dm", "1")
+    if platform == "cron":
+        return  # which is no chat, but has lanes of its own
     with pytest.raises(InvalidSource):
         place_of(dm(platform, "1"), KeyRules())
+
+
+@pytest.mark.parametrize("chat_type", ["dm", "group", "channel"])
+@pytest.mark.parametrize(
+    ("platform", "chat_id", "user_id", "key", "is_alone"),
+    [
+        ("webhook", "github", None, "agent:work:hook:github", False),
+        ("webhook", "a:b", "7", "agent:work:hook:a%3Ab", False),
+        ("cron", "tea", None, "agent:work:cron:tea", True),
+        ("cron", "cron:tea", None, "agent:work:cron:cron%3Atea", True),
+        ("api_server", "42", "laptop", "agent:work:api:laptop:42", False),
+        ("api_server", "42", None, "agent:work:api::42", False),
+        ("telegram", "cron", None, None, False),
+    ],
+)
+def test_what_runs_by_itself_has_a_lane_of_its_own(
+    platform: str, chat_id: str, user_id: str | None, key: str | None, is_alone: bool, chat_type: str
+) -> None:
+    source = SessionSource(platform=platform, chat_id=chat_id, user_id=user_id, chat_type=chat_type)
+    for scope in DmScope:
+        rules = KeyRules(dm_scope=scope, owners=frozenset({f"{platform}:{chat_id}"}))
+        built = build_key(place_of(source, rules, "work"))
+        assert key in (None, built)
+        assert is_isolated(built) is is_alone
 
 
 @pytest.mark.parametrize("chat_type", ["", "DM", "direct", "topic", "account"])

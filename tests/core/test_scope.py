@@ -161,6 +161,21 @@ def test_in_private_the_reader_is_the_person(scope: DmScope) -> None:
         assert scope_in(place_of(source, rules), principal_of(source, rules)) == Scope(Principal(principal))
 
 
+@pytest.mark.parametrize("platform", ["cron", "webhook"])
+def test_what_runs_by_itself_is_the_owners_and_sees_no_more_than_the_owner_in_private(platform: str) -> None:
+    for source in (SessionSource(platform=platform, chat_id="1"), SessionSource(platform=platform, user_id="7")):
+        scope = scope_in(place_of(source, RULES), principal_of(source, RULES))
+        assert scope == Scope(OWNER)
+        assert not scope.sees_all
+
+
+def test_a_program_at_the_api_speaks_for_itself_unless_it_is_an_owner() -> None:
+    source = SessionSource(platform="api_server", chat_id="1", user_id="laptop")
+    for owners, principal in ((frozenset[str](), "api_server:laptop"), (frozenset({"api_server:laptop"}), OWNER)):
+        rules = KeyRules(owners=owners)
+        assert scope_in(place_of(source, rules), principal_of(source, rules)) == Scope(Principal(principal))
+
+
 def test_only_the_owner_at_the_console_sees_everything() -> None:
     assert scope_for(OWNER) == OWNER_AT_CONSOLE == Scope(OWNER, CONSOLE)
     assert OWNER_AT_CONSOLE.sees_all

@@ -16,6 +16,7 @@ from segue.core.errors import SegueError
 from segue.core.ids import LaneKey
 from segue.core.inbound import Inbound
 from segue.core.inbox import Entry, InboxState, entry_of
+from segue.core.jobs import Job
 from segue.core.lifecycle import Lane
 from segue.core.markdown import Markdown
 from segue.core.messages import draft
@@ -72,6 +73,7 @@ class Asker:
         self.runs = [f"{name}-run" for name in names]
         self.entries = [_entry(name, *PLACES[:1], *PEOPLE[:1]) for name in names]
         self.people = [f"{name}-peer" for name in names]
+        self.jobs = [f"{name}-job" for name in names]
         self.words = [f"{name}w" for name in names]
         self.numbers = range(newest - 3 * len(names), newest + 1)
 
@@ -150,6 +152,8 @@ def every_table(asker: Asker) -> dict[str, Any]:
         "People.find": each(lambda peer: tx.people.find("telegram", peer), asker.people),
         "People.listed": tx.people.listed(),
         "People.pairings": tx.people.pairings(),
+        "Jobs.find": each(tx.jobs.find, asker.jobs),
+        "Jobs.listed": tx.jobs.listed(),
         "Ledger.total": tx.ledger.total(ports.Entries()),
         "Ledger.spending_by": [
             *(tx.ledger.spending_by(column, ports.Entries()) for column in ("model", "source", "purpose")),
@@ -177,6 +181,7 @@ NO_READS = {
     "Ledger": "add settle",
     "Processes": "insert change",
     "People": "put remove put_pairing use_pairing forget_pairings forget_expired",
+    "Jobs": "add change remove",
     "Inbox": "add change erase move_cursor",
     "Outbox": "add change erase doubt_sending",
     "Leases": "take hold release now add_run change_run forget_runs forget_expired",
@@ -276,6 +281,7 @@ def furnish(tx: Transaction, owners: list[tuple[str, str]]) -> None:
         tx.people.put_pairing(
             Pairing("telegram", f"{name}-peer", 1, "", f"{name}-chat", f"{name}w", NOW, NOW + 9, 0, "pending")
         )
+        tx.jobs.add(Job(f"{name}-job", "0 7 * * *", "UTC", f"{name}w", NOW))
         key = LaneKey(f"{name}-lane")
         tx.lanes.insert(Lane(key, None, at, principal=principal, audience=audience, created_at=at, updated_at=at))
         tx.lanes.add_reset(ResetRow(key, at, ResetReason.ASKED, name, None, session.id, True))
@@ -293,6 +299,7 @@ def test_every_method_that_reads_is_asked(store: SqlStore) -> None:
         ports.Ledger,
         ports.Processes,
         ports.People,
+        ports.Jobs,
         ports.Leases,
         ports.Trash,
         ports.Meta,
@@ -345,10 +352,16 @@ def test_whoever_may_see_it_is_told(store: SqlStore) -> None:
         "Messages.last_user_seqs", "Sessions.spawned_by", "Trash.listed", "Trash.older_than", "Trash.payload", "trash",
         "Sessions.children", "Meta.get", "prunable", "Messages.said", "Ledger.total", "Ledger.per_slot",
         "Inbox.left_out", "Inbox.running", "Inbox.standing", "Inbox.count", "Outbox.count",
-        "Turns.owed", "People.find", "People.listed", "People.pairings",
+        "Turns.owed", "People.find", "People.listed", "People.pairings", "Jobs.find", "Jobs.listed",
     }  # fmt: skip
     owner = store.read(OWNER_AT_CONSOLE, answers, ["zq00", "zq01", "zq02"])
-    for verb in ("People.find", "People.listed", "People.pairings"):  # which nobody else is told of
+    for verb in (
+        "People.find",
+        "People.listed",
+        "People.pairings",
+        "Jobs.find",
+        "Jobs.listed",
+    ):  # which nobody else is told of
         assert owner[verb] == {"zq00", "zq01", "zq02"}
 
 
@@ -374,6 +387,8 @@ def empty(store: SqlStore) -> None:
         for person in tx.people.listed():
             tx.people.remove(person.platform, person.peer)
             tx.people.forget_pairings(person.platform, person.peer)
+        for job in tx.jobs.listed():
+            tx.jobs.remove(job.name)
 
     store.write(OWNER_AT_CONSOLE, work)
     with store._engine.writing(9.0, OWNER_AT_CONSOLE) as executor:

@@ -9,6 +9,7 @@ import pytest
 from postgres_server import Server
 
 from segue.core.ids import LaneKey
+from segue.core.jobs import Job
 from segue.core.lifecycle import Lane
 from segue.core.messages import draft
 from segue.core.pairing import PairedPerson, Pairing
@@ -75,6 +76,7 @@ def furnish(tx: Transaction, sessions: int = 30, messages: int = 40) -> None:
         tx.lanes.add_reset(ResetRow(key, AT, ResetReason.ASKED, "me", None, session.id, True))
     discard_session(tx, "s005", NOW)
     tx.meta.set("fact", "kept")
+    tx.jobs.add(Job("tea", "0 7 * * *", "UTC", "Is there tea?", NOW, deliver="telegram:1", last_due_at=NOW))
     tx.people.put(PairedPerson("telegram", "1", "owner", "Alice", NOW, "console"))
     tx.people.put_pairing(Pairing("telegram", "2", 1, "salt:hash", "2", "Bob", NOW, NOW + 9, 0, "pending"))
 

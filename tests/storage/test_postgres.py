@@ -14,6 +14,7 @@ from segue.core.errors import SchemaTooNew, StoreBusy, StoreClosed, StoreError, 
 from segue.core.ids import LaneKey
 from segue.core.inbound import Inbound
 from segue.core.inbox import entry_of
+from segue.core.jobs import Job
 from segue.core.leases import Run
 from segue.core.lifecycle import Lane
 from segue.core.messages import draft
@@ -77,9 +78,10 @@ def let_in(tx: Transaction, name: str) -> None:
     tx.people.put(PairedPerson("telegram", name, "person", name, 1.0, "console"))
     tx.people.put_pairing(Pairing("telegram", name, 1, "", "", name, 1.0, 2.0, 0, "pending"))
     tx.inbox.move_cursor("telegram", name, "offset", "1")
+    tx.jobs.add(Job(name, "0 7 * * *", "UTC", "Is there tea?", 1.0))
 
 
-ONLY_THE_OWNERS = {"search_words", "runs", "people", "pairings", "cursors"}
+ONLY_THE_OWNERS = {"search_words", "runs", "people", "pairings", "cursors", "jobs"}
 
 
 @pytest.fixture
@@ -119,6 +121,13 @@ def test_what_is_only_the_owners_is_seen_by_no_other_principal(peopled: str, tab
 
 def test_nobody_lets_themselves_in(peopled: str) -> None:
     into = "INSERT INTO segue.people VALUES ('telegram', '1', 'owner', '', 1, 'me')"
+    with pytest.raises(subprocess.CalledProcessError):
+        psql(peopled, as_principal("telegram:1") + into)
+    psql(peopled, f"SET segue.sees_all = 'yes'; {into}")
+
+
+def test_nobody_else_gives_the_owners_agent_a_job(peopled: str) -> None:
+    into = "INSERT INTO segue.jobs (name, schedule, zone, prompt, created_at) VALUES ('x', '* * * * *', 'UTC', 'x', 1)"
     with pytest.raises(subprocess.CalledProcessError):
         psql(peopled, as_principal("telegram:1") + into)
     psql(peopled, f"SET segue.sees_all = 'yes'; {into}")

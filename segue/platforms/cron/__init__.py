@@ -1,0 +1,1 @@
+"""Jobs that run at their moments."""

@@ -1,0 +1,1 @@
+"""Other programs speak to your agent by HTTP."""
