@@ -1,30 +1,60 @@
 """Which platforms a gateway connects to: those that the settings name, ours and those of others."""
 
 from collections.abc import Callable, Mapping
-from importlib import import_module
+from functools import partial
 from importlib.metadata import entry_points
 from typing import Any
 
 from segue.config import Settings
 from segue.core.errors import Invalid
+from segue.core.routes import Homes
+from segue.core.scope import OWNER_AT_CONSOLE
+from segue.core.sources import SessionSource
 from segue.ports.platform import Platform
+from segue.sessions.handing import find_home
+from segue.storage.store import SqlStore
 
 GROUP = "segue.platforms"
-_OURS: Mapping[str, str] = {}
-"""The module of each platform of ours; it has a function `connect` that takes the settings of the platform."""
 
-Connect = Callable[[Mapping[str, Any]], Platform]
+Connect = Callable[[Mapping[str, Any], Homes], Platform]
 
 
-def platforms_of(settings: Settings) -> list[Platform]:
-    """Every platform that is enabled, ready to be connected."""
-    return [_connect(name)(said.own) for name, said in settings.platforms.items() if said.enabled]
+def platforms_of(settings: Settings, store: SqlStore) -> list[Platform]:
+    """Every platform that is enabled, ready to be connected; jobs always are."""
+    homes = partial(_home, settings, store)
+    named = [_connect(name)(said.own, homes) for name, said in settings.platforms.items() if said.enabled]
+    return [*named, _jobs(store, homes)]
+
+
+def _home(settings: Settings, store: SqlStore, platform: str) -> SessionSource | None:
+    """Where a platform is at home: as somebody said there, otherwise as the settings say."""
+    chosen = store.read(OWNER_AT_CONSOLE, find_home, platform)
+    said = settings.platforms.get(platform)
+    if chosen is not None or said is None or not said.home_channel:
+        return chosen
+    return SessionSource(platform=platform, chat_id=said.home_channel, user_id=said.home_channel)
+
+
+def _jobs(store: SqlStore, homes: Homes) -> Platform:
+    from segue.gateway.timetable import StoredTimetable  # slow to load, as platforms are
+    from segue.platforms.cron.platform import CronPlatform
+
+    return CronPlatform(StoredTimetable(store), homes)
+
+
+def _webhook(own: Mapping[str, Any], homes: Homes) -> Platform:
+    from segue.platforms.webhook.platform import WebhookPlatform
+    from segue.platforms.webhook.settings import read_settings
+
+    return WebhookPlatform(read_settings(own), homes)
+
+
+_OURS: Mapping[str, Connect] = {"webhook": _webhook}
 
 
 def _connect(name: str) -> Connect:
     if name in _OURS:
-        connect: Connect = import_module(_OURS[name]).connect
-        return connect
+        return _OURS[name]
     for found in entry_points(group=GROUP, name=name):
         made: Connect = found.load()
         return made

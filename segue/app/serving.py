@@ -24,6 +24,7 @@ from segue.app.rules import rules_of
 from segue.app.workshop import Workshop
 from segue.config import Settings
 from segue.config.chat_settings import Approval
+from segue.core.access import AccessRules
 from segue.core.compaction import Need
 from segue.core.events import Compressed, Event, ToolCall
 from segue.core.inbound import Inbound
@@ -36,6 +37,7 @@ from segue.core.prompts import Place, subagent_prompt, system_prompt
 from segue.core.pruning import KEPT_TURNS
 from segue.core.reading import Reading, read
 from segue.core.scope import OWNER, OWNER_AT_CONSOLE, Audience, Principal, Scope
+from segue.core.sessions import Session
 from segue.core.situation import Disguise, Earlier, Situation, situation_text
 from segue.core.sizes import UNKNOWN_WINDOW, tokens_of_rest
 from segue.gateway.agreeing import Agreements
@@ -44,6 +46,8 @@ from segue.gateway.assembling import Grounds, assemble, traits_among
 from segue.gateway.clerk import Means
 from segue.gateway.gateway import Gateway
 from segue.gateway.holding import LaneHolder
+from segue.gateway.watching import Watching
+from segue.hookspecs import Group, Hooks, load
 from segue.ports.agent import Agent
 from segue.ports.model import Model
 from segue.ports.platform import Platform
@@ -55,11 +59,14 @@ from segue.sessions.commanding.acts import Situation as CommandSituation
 from segue.sessions.delivering import Posting
 from segue.sessions.finding import get_session
 from segue.sessions.opening import Opened, Rules
+from segue.sessions.retaining import Keeping
 from segue.storage.store import SqlStore
 from segue.tools.session_search import SessionSearch
 from segue.tools.toolbox import notes_of, tools_for
 from segue.upkeep.living import is_gone
 
+UNATTENDED = frozenset({"cron", "webhook"})
+"""Where programs speak, and no people."""
 _DISGUISE = "gateway:disguise"
 """Where the key is kept that ids are hidden with."""
 
@@ -100,11 +107,39 @@ class Serving:
             ended=self._namer.consider,
         )
         means = Means(self._reading, self._situated, self._compress, restart, settings.stop_suspends)
-        routing = Routing(keys, settings.access_on, settings.queue.on, self._agent_of, self._reading, posting)
+        routing = Routing(keys, self._access_on, settings.queue.on, self._agent_of, self._reading, posting)
+        hooks = Hooks(load(Group.HOOKS))
         self.gateway: Gateway = assemble(
-            Grounds(store, run, is_gone), house, staff, means, routing, platforms, settings.agent.drain_timeout
+            Grounds(store, run, is_gone),
+            house,
+            staff,
+            means,
+            routing,
+            platforms,
+            settings.agent.drain_timeout,
+            self._watching(),
+            hooks,
+            settings.streaming.on,
         )
+        self._tell = hooks.tell
         self.gateway.questions = self._agreements
+
+    def _access_on(self, platform: str) -> AccessRules | None:
+        """Who may speak; at the doors of programs whoever has the secret may."""
+        return None if platform in UNATTENDED else self._settings.access_on(platform)
+
+    def _watching(self) -> Watching:
+        days, retention = self._settings.session_store_max_age_days, self._settings.retention
+        return Watching(
+            can_take_notes=lambda session: _can_write(
+                self._notes(Scope(Principal(session.principal), Audience(session.audience)))
+            ),
+            max_age=timedelta(days=days) if days else None,
+            keeping=Keeping(retention.trash_days, retention.prune_days),
+        )
+
+    def _notes(self, scope: Scope) -> Path:
+        return notes_of(scope, self._settings.home / "memory")
 
     def begin(self) -> None:
         self._workshop.begin()
@@ -126,8 +161,7 @@ class Serving:
         """Owners get the machine where nobody else looks on; everybody else what is theirs."""
         if scope == Scope(OWNER):
             return self._workshop.tools(self._delegate)
-        notes = notes_of(scope, self._settings.home / "memory")
-        return tools_for(machine=None, notes=notes, search=self._search(scope))
+        return tools_for(machine=None, notes=self._notes(scope), search=self._search(scope))
 
     async def _agent_for(self, opened: Opened, chosen: Preferences) -> Agent:
         scope = _scope_of(opened)
@@ -149,6 +183,7 @@ class Serving:
             new_session_id=app.new_session_id,
             prompt=lambda began: subagent_prompt(self._workshop.prompt(began, self._workshop.tools(None))),
             zone=self._zone,
+            tell=self._tell,
         )
         return await delegate(place, task, session_id)
 
@@ -160,9 +195,9 @@ class Serving:
         approvals = self._settings.agent.approvals
 
         async def agrees(call: ToolCall, risk: str) -> bool:
-            if approvals is Approval.ASK:
+            if approvals is Approval.ASK and entry.is_person:
                 return await self._agreements.ask(entry, call, risk)
-            return approvals is Approval.ALLOW
+            return approvals is Approval.ALLOW and bool(entry.is_person)
 
         return agrees
 
@@ -224,8 +259,7 @@ class Serving:
     # Conversations that become long
 
     def _compression(self, holder: Holds, opened: Opened) -> Compression:
-        scope = _scope_of(opened)
-        notes = notes_of(scope, self._settings.home / "memory")
+        notes = self._notes(_scope_of(opened))
         means = CompressionMeans(
             partial(self._summariser, opened), app.new_session_id, lambda: _can_write(notes), rules_of(self._settings)
         )
@@ -262,6 +296,10 @@ class Serving:
 
 def _scope_of(opened: Opened) -> Scope:
     return Scope(Principal(opened.lane.principal), Audience(opened.lane.audience))
+
+
+def _scope_of_session(session: Session) -> Scope:
+    return Scope(Principal(session.principal), Audience(session.audience))
 
 
 def _kept_secret(tx: Transaction, fresh: str) -> str:

@@ -15,6 +15,7 @@ from segue.config import Settings
 from segue.config.zones import HOST, zone_of
 from segue.core.errors import Invalid
 from segue.core.jobs import Job
+from segue.core.leases import GATEWAY
 from segue.core.moments import ago
 from segue.core.routes import parse_route
 from segue.core.scope import OWNER_AT_CONSOLE
@@ -25,7 +26,6 @@ from segue.sessions.accepting import Accepted
 from segue.sessions.scheduling import add_job, ask_now, get_job, remove_job
 from segue.upkeep.living import is_gone
 
-GATEWAY = "segue gateway"
 _JOBS = [
     Column("Job"),
     Column("Schedule"),

@@ -15,7 +15,7 @@ from segue.cli.lazy import LazyGroup
 from segue.cli.options import AS_JSON
 from segue.cli.output import say, show_json
 from segue.config import Settings
-from segue.core.errors import InUse, Invalid, NotFound
+from segue.core.errors import InUse, NotFound
 from segue.core.leases import GATEWAY, Run
 from segue.core.lifecycle import Interruption
 from segue.core.scope import OWNER_AT_CONSOLE
@@ -40,12 +40,12 @@ def run() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     from segue.app.connecting import platforms_of  # slow to load, and only this command needs them
 
-    platforms = platforms_of(settings)
-    if not platforms:
-        raise Invalid("No platform is enabled: name one under `platforms` in config.yaml, and try again.")
     with app.open_store(chosen=settings) as store:
         if not settings.is_on_server:
             _refuse_second(store)
+        platforms = platforms_of(settings, store)
+        if len(platforms) == 1:
+            logging.warning("Only jobs run here: name a platform under `platforms` in config.yaml to be reached there.")
         is_again = asyncio.run(_live(settings, store, platforms))
     if is_again:
         os.execv(sys.executable, [sys.executable, "-m", "segue", *sys.argv[1:]])  # noqa: S606 - ourselves

@@ -8,6 +8,8 @@ from segue.core.sources import SessionSource
 
 
 class OutboxState(StrEnum):
+    DRAFT = "draft"
+    """It is still being written. A beginning of it is shown, or may be; nobody delivers it before it is complete."""
     PENDING = "pending"
     SENDING = "sending"
     """It may have left this machine."""
@@ -54,6 +56,8 @@ class Letter(NamedTuple):
     attempts: int = 0
     is_repeat: int = 0
     """Whether it may be there twice."""
+    is_shown: int = 0
+    """Whether a beginning of it may be there: then that message is edited until it says this."""
     not_before: float = 0.0
     message_id: str | None = None
     reason: str | None = None

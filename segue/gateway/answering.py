@@ -13,7 +13,7 @@ from segue.agent.compression import Compression
 from segue.agent.door import Door
 from segue.agent.holding import Holds, Presence
 from segue.agent.late import Late
-from segue.agent.turn import Agrees, TurnRunner
+from segue.agent.turn import Agrees, Emit, TurnRunner
 from segue.core.errors import InUse, LeaseLost, StoreError
 from segue.core.events import Event
 from segue.core.inbox import Entry, InboxState
@@ -26,13 +26,14 @@ from segue.core.turns import TurnState
 from segue.gateway.clerk import Clerk
 from segue.gateway.ears import LaneEars
 from segue.gateway.holding import LaneHolder
+from segue.gateway.streaming import Streams
 from segue.hookspecs import SessionReset, SessionStarted, Tell, nobody
 from segue.ports.agent import Agent
 from segue.ports.failpoints import Point, reached
 from segue.ports.store import Transaction
 from segue.sessions import turning
 from segue.sessions.answering import Batch, Begun, House, begin_answer, bury_answer, end_answer, take_up_answer
-from segue.sessions.delivering import envelope_of, post
+from segue.sessions.delivering import draft_of, envelope_of, post
 from segue.sessions.leasing import hold
 from segue.sessions.opening import Opened
 from segue.sessions.queueing import AnswerThese, Carry, CutOff, Forgotten, next_due
@@ -89,6 +90,7 @@ class Office:
         house: House,
         staff: Staff,
         clerk: Clerk,
+        streams: Streams,
         sent: Callable[[], None],
         tell: Tell = nobody,
     ) -> None:
@@ -97,6 +99,7 @@ class Office:
         self._house = house
         self._staff = staff
         self._clerk = clerk
+        self._streams = streams
         self._sent = sent
         self._tell = tell
         self._is_continuing = staff.is_continuing
@@ -120,6 +123,10 @@ class Office:
         for running in self._running.values():
             running.runner.abandon()
         return list(self._running)
+
+    async def close(self) -> None:
+        """No turn runs any more: nothing is shown of one."""
+        await self._streams.close()
 
     async def next(self, holder: LaneHolder, key: str) -> bool:
         """Do the next thing in a lane."""
@@ -198,9 +205,10 @@ class Office:
         )
         self._running[key] = Running(runner, ears, turn.id)
         limit = asyncio.get_running_loop().call_later(self._staff.turn_seconds, self._time_out, key)
-        show = self._staff.shown(last, turn.id) if last else _nothing_shown
+        tell = self._staff.shown(last, turn.id) if last else _nothing_shown
         try:
-            await runner.run(begun.lease, begun.situation, show, begun.preferences, ears)
+            with self._streams.showing(last, begun, holder.lease) as show:
+                await runner.run(begun.lease, begun.situation, _both(tell, show), begun.preferences, ears)
         except (LeaseLost, StoreError):
             raise
         except Exception:  # noqa: BLE001 - of an agent anything may come, and one lane is not the others
@@ -249,7 +257,10 @@ class Office:
         hold(tx, holder.lease)
         now = time.time()
         tx.inbox.change(entries, state=str(InboxState.DEAD), reason=FORGOTTEN, ended_at=now)
-        envelope = envelope_of(entries[-1], f"{entries[-1].id}:forgotten")
+        last = entries[-1]
+        shown = draft_of(tx, last.turn_id)  # then that message says so
+        name = f"{last.turn_id}:reply" if shown else f"{last.id}:forgotten"
+        envelope = envelope_of(last, name, last.session_id, last.turn_id)
         post(tx, self._house.posting, envelope, f"{FORGOTTEN} Ask again.", What.NOTICE, now)
 
     def _tell_busy(self, tx: Transaction, entry: Entry, reason: str) -> None:
@@ -262,3 +273,11 @@ async def _nobody_agrees(_call: object, _risk: str) -> bool:
 
 
 def _nothing_shown(_event: Event) -> None: ...
+
+
+def _both(tell: Emit, show: Emit) -> Emit:
+    def emit(event: Event) -> None:
+        tell(event)
+        show(event)
+
+    return emit

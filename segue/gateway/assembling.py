@@ -7,12 +7,14 @@ from segue.agent.door import Door
 from segue.agent.holding import Presence
 from segue.core.leases import Run
 from segue.core.scope import OWNER_AT_CONSOLE
+from segue.core.streaming import Streaming
 from segue.gateway.answering import Office, Staff
 from segue.gateway.clerk import Clerk, Means
 from segue.gateway.connecting import Connection
 from segue.gateway.desk import Desk
 from segue.gateway.gateway import Gateway
 from segue.gateway.lanes import Lanes
+from segue.gateway.streaming import Streams
 from segue.gateway.watching import Watcher, Watching
 from segue.hookspecs import Hooks
 from segue.ports.platform import Platform, Traits
@@ -22,6 +24,7 @@ from segue.sessions.answering import House
 from segue.sessions.leasing import IsGone
 
 USUAL_WATCHING = Watching()
+USUAL_STREAMING = Streaming()
 
 
 class Grounds(NamedTuple):
@@ -48,15 +51,20 @@ def assemble(
     drain_seconds: float = 30.0,
     watching: Watching = USUAL_WATCHING,
     hooks: Hooks | None = None,
+    streaming: Callable[[str], Streaming] = lambda _: USUAL_STREAMING,
 ) -> Gateway:
     """Every part with the ones it works with. What arrives has a door of its own, so that nothing keeps it waiting."""
     door, front = Door(grounds.store, OWNER_AT_CONSOLE), Door(grounds.store, OWNER_AT_CONSOLE)
     presence = Presence(door, grounds.run, grounds.is_gone)
     desk = Desk(front, routing, lambda accepted: gateway.accepted(accepted))
-    clerk = Clerk(door, house, routing.keys, means)
-    office = Office(door, presence, house, staff, clerk, lambda: gateway.sent(), lambda fact: gateway.told(fact))
-    lanes = Lanes(door, presence, office)
     connections = [Connection(door, presence, one, desk, lambda fact: gateway.told(fact)) for one in platforms]
+    deliveries = {(one.platform.name, one.platform.account): one.delivery for one in connections}
+    streams = Streams(door, house.posting, lambda name, account: deliveries.get((name, account)), streaming)
+    clerk = Clerk(door, house, routing.keys, means)
+    office = Office(
+        door, presence, house, staff, clerk, streams, lambda: gateway.sent(), lambda fact: gateway.told(fact)
+    )
+    lanes = Lanes(door, presence, office)
     watcher = Watcher(door, presence, house.rules, staff.agent_for, watching, lambda fact: gateway.told(fact))
     gateway = Gateway(door, presence, desk, office, clerk, lanes, connections, watcher, hooks or Hooks(), drain_seconds)
     return gateway

@@ -5,6 +5,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
+from weakref import WeakValueDictionary
 
 from segue.agent.door import Door
 from segue.core.errors import StoreError
@@ -24,18 +25,26 @@ MARK = "(sent again) "
 _log = logging.getLogger(__name__)
 
 
+class _EditRefused(SendRefused):
+    """The message that is to say it is not there any more, or stays as it is."""
+
+
 class Delivery:
     """Sends what is for one platform."""
 
     def __init__(self, door: Door, platform: Platform, tell: Tell = nobody) -> None:
         self._door = door
         self._tell = tell
-        self._platform = platform
         self._chats: dict[str, deque[Letter]] = {}
         self._senders: dict[str, asyncio.Task[None]] = {}
         self._known: set[int] = set()
+        self._alone: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._rests: dict[str, float] = {}
         self._woken = asyncio.Event()
         self._free = asyncio.Semaphore(MOST_CHATS)
+        self.platform = platform
+        self.is_running = False
+        """Whether what is for this platform is sent by us, and by nobody else."""
 
     def wake(self) -> None:
         self._woken.set()
@@ -43,12 +52,14 @@ class Delivery:
     async def run(self) -> None:
         """Send what there is, until cancelled. Nobody else sends for this platform now."""
         await self._trying(lambda: self._door.write(self._doubt))
+        self.is_running = True
         try:
             while True:
                 self._woken.clear()
                 await self._trying(self._collect)
                 await _either(self._woken, LOOK_SECONDS)
         finally:
+            self.is_running = False
             for sender in self._senders.values():
                 sender.cancel()
             if self._senders:
@@ -57,11 +68,19 @@ class Delivery:
     def is_idle(self) -> bool:
         return not self._senders
 
+    def alone_in(self, chat: str) -> asyncio.Lock:
+        """Held by whoever sends something to a chat or edits something there."""
+        return self._alone.setdefault(chat, asyncio.Lock())
+
+    def rest(self, chat: str, seconds: float) -> None:
+        """Something was shown in a chat just now, or could not be: for so long nothing is sent there."""
+        self._rests[chat] = time.monotonic() + seconds
+
     def _doubt(self, tx: Transaction) -> None:
-        tx.outbox.doubt_sending(self._platform.name, self._platform.account)
+        tx.outbox.doubt_sending(self.platform.name, self.platform.account)
 
     async def _collect(self) -> None:
-        name, account = self._platform.name, self._platform.account
+        name, account = self.platform.name, self.platform.account
         for letter in await self._door.read(lambda tx: tx.outbox.unsent(name, account)):
             if letter.id not in self._known:
                 self._known.add(letter.id)
@@ -75,10 +94,12 @@ class Delivery:
         waiting = self._chats[chat]
         try:
             while waiting:
-                if (pause := waiting[0].not_before - time.time()) > 0:
+                if (pause := max(waiting[0].not_before - time.time(), self._rest_of(chat))) > 0:
                     await asyncio.sleep(min(pause, LOOK_SECONDS))
                     continue
-                async with self._free:
+                async with self.alone_in(chat), self._free:
+                    if self._rest_of(chat) > 0:  # something was shown there while this waited
+                        continue
                     is_done = await self._send(waiting)
                 if is_done:
                     self._known.discard(waiting.popleft().id)
@@ -86,6 +107,12 @@ class Delivery:
             self._senders.pop(chat, None)
             if not waiting:
                 self._chats.pop(chat, None)
+
+    def _rest_of(self, chat: str) -> float:
+        rest = self._rests.get(chat, 0.0) - time.monotonic()
+        if rest <= 0:
+            self._rests.pop(chat, None)
+        return rest
 
     async def _send(self, waiting: "deque[Letter]") -> bool:
         """Try to send the first; whether it is dealt with."""
@@ -97,33 +124,50 @@ class Delivery:
             return False
 
     async def _attempt(self, waiting: "deque[Letter]", letter: Letter) -> bool:
-        before = letter.state
         reached(Point.BEFORE_SENDING)
-        begun = await self._door.write(delivering.begin_sending, letter, has_key=self._platform.traits.has_key)
-        if begun is None:
+        has_key = self.platform.traits.has_key
+        leaving = await self._door.write(delivering.begin_sending, letter.id, has_key=has_key)
+        if leaving is None:
             return True
-        letter = waiting[0] = begun
+        letter = waiting[0] = leaving.letter
         reached(Point.AFTER_SENDING_BEGINS)
-        text = MARK + letter.text if letter.is_repeat else letter.text
         try:
-            sent = await self._platform.send(Post(letter.source, text, letter.key, letter.reply_to))
+            message_id = await self._hand_over(letter, leaving.was)
         except SendLater as error:
             at = time.time() + (error.seconds if error.seconds is not None else pause_after(letter.attempts))
-            await self._door.write(delivering.put_back, letter, before, str(error), at)
-            waiting[0] = letter._replace(state=before, not_before=at)
+            await self._door.write(delivering.put_back, letter, leaving.was, str(error), at)
+            waiting[0] = letter._replace(state=leaving.was, not_before=at)
             return False
         except SendUnknown as error:
             return await self._doubted(waiting, letter, str(error))
+        except _EditRefused:
+            waiting[0] = await self._door.write(delivering.send_anew, letter)
+            return False
         except SendRefused as error:
             await self._door.write(delivering.give_up_letter, letter, str(error), time.time())
-            _log.warning("A reply cannot be delivered on %s: %s", self._platform.name, error)
+            _log.warning("A reply cannot be delivered on %s: %s", self.platform.name, error)
             return True
         reached(Point.AFTER_SENT)
-        await self._door.write(delivering.end_sending, letter, sent.message_id, time.time())
+        await self._door.write(delivering.end_sending, letter, message_id, time.time())
         reached(Point.AFTER_DELIVERED)
         if letter.what == What.REPLY:
-            self._tell(_delivered(letter, sent.message_id))
+            self._tell(_delivered(letter, message_id))
         return True
+
+    async def _hand_over(self, letter: Letter, was: str) -> str | None:
+        """Let the platform have it, as a message or as what a message says from now on; what it calls that."""
+        text = MARK + letter.text if letter.is_repeat else letter.text
+        post = Post(letter.source, text, letter.key, letter.reply_to)
+        message_id, may_say_less = letter.message_id, letter.is_shown
+        if message_id is None:
+            message_id = (await self.platform.send(post)).message_id
+            may_say_less = was == OutboxState.UNKNOWN and letter.is_shown and not letter.is_repeat
+        if message_id is not None and may_say_less:
+            try:
+                await self.platform.edit(post, message_id)
+            except SendRefused as error:
+                raise _EditRefused(str(error)) from None
+        return message_id
 
     async def _doubted(self, waiting: "deque[Letter]", letter: Letter, reason: str) -> bool:
         if letter.attempts >= MOST_ATTEMPTS:

@@ -132,6 +132,7 @@ class Gateway:
             self.office.abandon_all()
             await asyncio.wait_for(self.lanes.ended(), LEAVING_SECONDS)
         await self._send_the_rest()
+        await self.office.close()
         for task in working:
             task.cancel()
         await asyncio.wait(working)

@@ -34,6 +34,11 @@ class Point(StrEnum):
     AFTER_DELIVERED = "after_delivered"
     AFTER_FAREWELL_BEGINS = "after_farewell_begins"
     BEFORE_FAREWELL_ENDS = "before_farewell_ends"
+    BEFORE_DRAFT = "before_draft"
+    AFTER_DRAFT = "after_draft"
+    AFTER_SHOWN = "after_shown"
+    AFTER_SHOWN_IS_NOTED = "after_shown_is_noted"
+    AFTER_SHOWN_MORE = "after_shown_more"
 
 
 COMPRESSING = frozenset(
@@ -44,7 +49,15 @@ COMPRESSING = frozenset(
 REMEMBERING = frozenset({Point.AFTER_FAREWELL_BEGINS, Point.BEFORE_FAREWELL_ENDS})
 """Those of a session whose time is over."""
 
-ON_A_PLATFORM = frozenset(
+SHOWING = frozenset(
+    {
+        *(Point.BEFORE_DRAFT, Point.AFTER_DRAFT, Point.AFTER_SHOWN, Point.AFTER_SHOWN_IS_NOTED),
+        Point.AFTER_SHOWN_MORE,
+    }
+)
+"""Those of an answer that is shown while it is written."""
+
+ON_A_PLATFORM = SHOWING | frozenset(
     {
         *(Point.BEFORE_ACCEPT, Point.AFTER_ACCEPT, Point.BEFORE_ANSWER_BEGINS, Point.AFTER_ANSWER_BEGINS),
         *(Point.BEFORE_SENDING, Point.AFTER_SENDING_BEGINS, Point.AFTER_SENT, Point.AFTER_DELIVERED),

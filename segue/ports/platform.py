@@ -44,6 +44,7 @@ class Traits(NamedTuple):
     can_send: bool = True
     """Whether anything can be sent there at all; what is said to a place where nothing can be is kept, and not sent."""
     can_edit: bool = False
+    """Whether a message that was sent can say something else later. Then sending it tells what it is called."""
     shows_typing: bool = False
     needs_raw_ids: bool = False
     """Whether an agent has to know ids as they are, to mention people by them."""
@@ -108,7 +109,10 @@ class Platform(Protocol):
         """Send. Raises `SendLater`, `SendUnknown` or `SendRefused`."""
 
     async def edit(self, post: Post, message_id: str) -> None:
-        """Let a message that was sent say something else. Raises as `send` does."""
+        """Let a message that was sent say something else; nothing is wrong if it says that already.
+
+        Raises as `send` does: `SendRefused` when the message is not there any more, or cannot be edited any more.
+        """
 
     async def typing(self, route: SessionSource) -> None:
         """Show that an answer is being written. It does not matter whether that works."""

@@ -329,6 +329,9 @@ class Outbox(Protocol):
     def unsent(self, platform: str, account: str, after: int = 0, limit: int | None = None) -> "list[Letter]":
         """What has not certainly arrived, in order."""
 
+    def is_awaited(self, platform: str, account: str, chat: str) -> bool:
+        """Whether something for a chat has not certainly arrived."""
+
     def of_turn(self, turn_id: str) -> "list[Letter]": ...
     def listed(self, states: Collection[str], limit: int | None = None) -> "list[Letter]": ...
     def latest(self, states: Collection[str], limit: int, lane_key: str | None = None) -> "list[Letter]":
@@ -338,6 +341,7 @@ class Outbox(Protocol):
         """How many there are in each state; a state that nothing is in is left out."""
 
     def change(self, letter_id: int, **columns: Any) -> bool: ...
+    def remove(self, letter_id: int) -> bool: ...
     def erase(self, session_ids: Collection[str]) -> int:
         """Remove what was sent in sessions."""
 

@@ -17,6 +17,7 @@ from segue.core.queueing import left_out
 from segue.core.sessions import Session
 from segue.core.silence import is_silent
 from segue.core.situation import Earlier
+from segue.core.streaming import balanced
 from segue.core.text import one_line, shorten
 from segue.core.turns import Turn, TurnState
 from segue.ports.store import Transaction
@@ -24,13 +25,15 @@ from segue.sessions import turning
 from segue.sessions.accepting import SUMMARISED
 from segue.sessions.backgrounding import has_background_work
 from segue.sessions.delegating import end_left_subagents
-from segue.sessions.delivering import Posting, envelope_of, post
+from segue.sessions.delivering import Posting, draft_of, envelope_of, post
 from segue.sessions.finalising import owe_farewell
 from segue.sessions.opening import Arrival, Opened, Rules, open_session, policy_of
 from segue.sessions.pairing import rules_with_owners
 from segue.sessions.steering import complete_turn, suspend_lane
 from segue.sessions.turning import Outcome, Situation
 
+STOPPED = "(stopped)"
+UNANSWERED = "(no answer)"
 _NAME = 60
 _WHY = {
     ResetReason.IDLE: "nobody wrote for a while",
@@ -133,11 +136,22 @@ def end_answer(tx: Transaction, outcome: Outcome, posting: Posting) -> None:
     envelope = envelope_of(entries[-1], f"{outcome.turn.id}:reply", outcome.turn.session_id, outcome.turn.id)
     if outcome.state is TurnState.DONE:
         complete_turn(tx, entries[0].lane_key)
-    if outcome.state is not TurnState.STOPPED and not is_silent(outcome.text):
-        post(tx, posting, envelope, outcome.text, What.REPLY, outcome.at, override)
-    if outcome.state is TurnState.FAILED and reason:
+    said = "" if is_silent(outcome.text) else outcome.text
+    draft = draft_of(tx, outcome.turn.id)
+    if draft is not None:
+        post(tx, posting, envelope, _last_shown(outcome, said), What.REPLY, outcome.at, override)
+    elif outcome.state is not TurnState.STOPPED and said:
+        post(tx, posting, envelope, said, What.REPLY, outcome.at, override)
+    if outcome.state is TurnState.FAILED and reason and (said or draft is None):
         told = envelope._replace(name=f"{outcome.turn.id}:notice")
         post(tx, posting, told, reason, What.NOTICE, outcome.at, override)
+
+
+def _last_shown(outcome: Outcome, said: str) -> str:
+    """What a message says in the end that showed an answer while it was written."""
+    if outcome.state is TurnState.STOPPED:
+        return f"{balanced(said)}\n\n{STOPPED}" if said else STOPPED
+    return said or outcome.reason or UNANSWERED
 
 
 def bury_answer(tx: Transaction, lane: Lane, outcome: Outcome, posting: Posting) -> None:

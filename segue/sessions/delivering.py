@@ -7,8 +7,8 @@ from typing import NamedTuple
 from segue.core.chunks import MEASURES, chunks
 from segue.core.ids import LaneKey
 from segue.core.inbox import Entry, chat_of
-from segue.core.outbox import Letter, OutboxState, What
-from segue.core.sending import Delivery, SendPolicy, suppress
+from segue.core.outbox import UNSENT, Letter, OutboxState, What
+from segue.core.sending import Delivery, SendPolicy, Suppression, suppress
 from segue.core.sources import SessionSource
 from segue.ports.platform import Traits
 from segue.ports.store import Transaction
@@ -38,6 +38,10 @@ class Envelope(NamedTuple):
     session_id: str | None = None
     reply_to: str | None = None
 
+    def key(self, number: int) -> str:
+        """Of one of its pieces."""
+        return f"{self.name}:{number}"
+
 
 def envelope_of(entry: Entry, name: str, session_id: str | None = None, turn_id: str | None = None) -> Envelope:
     """Back to where a message came from, or to where its answer is to go."""
@@ -62,55 +66,104 @@ def post(
     now: float,
     override: str | None = None,
 ) -> int:
-    """Write down what is to be sent, once, in pieces that fit; how many there are."""
+    """Write down what is to be sent, once, in pieces that fit; how many there are.
+
+    What is shown already in part goes on where it began, and that message is completed even if nothing is sent there
+    any more.
+    """
+    draft = draft_of(tx, envelope.turn_id)
+    if draft is not None and draft.key == envelope.key(0):
+        envelope = envelope._replace(source=draft.source)
+    else:
+        draft = None
     source = envelope.source
     traits = posting.traits(source.platform, source.account or "")
     if traits is not None and not traits.can_send:
         return 0
     pieces = chunks(text, traits.longest, MEASURES[traits.units]) if traits else [text]
-    is_control = what is not What.REPLY
-    held = suppress(Delivery(source, LaneKey(envelope.lane_key), is_control), posting.policy, override)
+    held = held_back(posting, envelope, what, override)
     for number, piece in enumerate(pieces):
-        tx.outbox.add(
-            Letter(
-                id=0,
-                key=f"{envelope.name}:{number}",
-                lane_key=envelope.lane_key,
-                principal=envelope.principal,
-                audience=envelope.audience,
-                turn_id=envelope.turn_id,
-                session_id=envelope.session_id,
-                platform=source.platform,
-                account=source.account or "",
-                chat=chat_of(source),
-                route=json.dumps(source.to_dict(), ensure_ascii=False),
-                text=piece,
-                what=what,
-                state=OutboxState.SUPPRESSED if held else OutboxState.PENDING,
-                created_at=now,
-                reply_to=envelope.reply_to if number == 0 else None,
-                reason=held.sentence if held else None,
-                ended_at=now if held else None,
-            )
-        )
+        letter = letter_of(envelope, number, piece, what, now)
+        if number == 0 and draft is not None:
+            _complete(tx, draft, letter)
+        elif held is None:
+            tx.outbox.add(letter)
+        else:
+            tx.outbox.add(letter._replace(state=OutboxState.SUPPRESSED, reason=held.sentence, ended_at=now))
     return len(pieces)
 
 
-def begin_sending(tx: Transaction, letter: Letter, *, has_key: bool) -> Letter | None:
-    """It may leave this machine from now on. What may have arrived is marked, unless its key keeps it single.
+def held_back(posting: Posting, envelope: Envelope, what: What, override: str | None) -> Suppression | None:
+    """Why this is not sent; None when it is."""
+    is_control = what is not What.REPLY
+    return suppress(Delivery(envelope.source, LaneKey(envelope.lane_key), is_control), posting.policy, override)
 
-    Nothing when there is nothing to be sent any more: it was looked up before somebody dealt with it.
+
+def letter_of(envelope: Envelope, number: int, text: str, what: What, now: float) -> Letter:
+    """One piece of what is to be sent."""
+    source = envelope.source
+    return Letter(
+        id=0,
+        key=envelope.key(number),
+        lane_key=envelope.lane_key,
+        principal=envelope.principal,
+        audience=envelope.audience,
+        turn_id=envelope.turn_id,
+        session_id=envelope.session_id,
+        platform=source.platform,
+        account=source.account or "",
+        chat=chat_of(source),
+        route=json.dumps(source.to_dict(), ensure_ascii=False),
+        text=text,
+        what=what,
+        state=OutboxState.PENDING,
+        created_at=now,
+        reply_to=envelope.reply_to if number == 0 else None,
+    )
+
+
+def draft_of(tx: Transaction, turn_id: str | None) -> Letter | None:
+    """The answer of a turn that is shown, or may be, before it is complete."""
+    letters = tx.outbox.of_turn(turn_id) if turn_id else []
+    return next((letter for letter in letters if letter.state == OutboxState.DRAFT), None)
+
+
+def _complete(tx: Transaction, draft: Letter, letter: Letter) -> None:
+    """The message that was shown is to say this. Without its name nobody knows whether it is there."""
+    state = OutboxState.UNKNOWN if draft.message_id is None else OutboxState.PENDING
+    tx.outbox.change(draft.id, text=letter.text, what=str(letter.what), state=str(state), session_id=letter.session_id)
+
+
+class Leaving(NamedTuple):
+    """Something that is being sent, and the state that it was in."""
+
+    letter: Letter
+    was: str
+
+
+def begin_sending(tx: Transaction, letter_id: int, *, has_key: bool) -> Leaving | None:
+    """It may leave this machine from now on; None when there is nothing to be sent any more.
+
+    What may have arrived is marked, unless its key or its name keeps it single. It may have arrived, too, when the end
+    of an earlier attempt could not be noted.
     """
-    found = tx.outbox.find(letter.id)
-    if found is None or found.state not in (OutboxState.PENDING, OutboxState.UNKNOWN):
+    letter = tx.outbox.find(letter_id)
+    if letter is None or letter.state not in UNSENT:
         return None
-    letter = found
-    is_repeat = int(letter.state == OutboxState.UNKNOWN and not has_key)
+    was = OutboxState.PENDING if letter.state == OutboxState.PENDING else OutboxState.UNKNOWN
+    is_repeat = int(was is OutboxState.UNKNOWN and letter.message_id is None and not has_key)
     sent = letter._replace(
         state=OutboxState.SENDING, attempts=letter.attempts + 1, is_repeat=max(letter.is_repeat, is_repeat)
     )
     tx.outbox.change(letter.id, state=str(sent.state), attempts=sent.attempts, is_repeat=sent.is_repeat)
-    return sent
+    return Leaving(sent, was)
+
+
+def send_anew(tx: Transaction, letter: Letter) -> Letter:
+    """The message that showed its beginning cannot be edited any more: all of it is another message."""
+    anew = letter._replace(key=f"{letter.key}:anew", state=OutboxState.PENDING, message_id=None, is_shown=0)
+    tx.outbox.change(letter.id, key=anew.key, state=str(anew.state), message_id=None, is_shown=0)
+    return anew
 
 
 def end_sending(tx: Transaction, letter: Letter, message_id: str | None, now: float) -> None:

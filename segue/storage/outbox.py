@@ -38,6 +38,16 @@ class SqlOutbox(Outbox):
         )
         return self._letters(where, limit)
 
+    def is_awaited(self, platform: str, account: str, chat: str) -> bool:
+        where = visible(self._scope)
+        where.add(
+            f"state IN ({_UNSENT}) AND platform = :platform AND account = :account AND chat = :chat",
+            platform=platform,
+            account=account,
+            chat=chat,
+        )
+        return bool(self._letters(where, 1))
+
     def of_turn(self, turn_id: str) -> list[Letter]:
         where = visible(self._scope)
         where.add("turn_id = :turn_id", turn_id=turn_id)
@@ -63,6 +73,11 @@ class SqlOutbox(Outbox):
         where.add("id = :letter_id", letter_id=letter_id)
         listed = ", ".join(f"{name} = :{name}" for name in values)
         return self._db.run(f"UPDATE outbox SET {listed} WHERE {where.sql}", where.parameters | values) > 0
+
+    def remove(self, letter_id: int) -> bool:
+        where = visible(self._scope)
+        where.add("id = :letter_id", letter_id=letter_id)
+        return self._db.run(f"DELETE FROM outbox WHERE {where.sql}", where.parameters) > 0
 
     def erase(self, session_ids: Collection[str]) -> int:
         where = visible(self._scope)

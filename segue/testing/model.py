@@ -1,11 +1,14 @@
 """A model that answers as a function says, word by word."""
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Callable
 
 from segue.core.errors import ModelError
 from segue.core.events import Reply, Text
 from segue.ports.model import Request
+
+_WORD = re.compile(r"\s*\S+|\s+$")
 
 Answering = Callable[[Request], Reply | ModelError]
 
@@ -24,7 +27,7 @@ class ScriptedModel:
         answer = self._answer(request)
         if isinstance(answer, ModelError):
             raise answer
-        for word in answer.text.split():
-            yield Text(f"{word} ")
+        for word in _WORD.findall(answer.text):
+            yield Text(word)
             await asyncio.sleep(self._pause)
         yield answer

@@ -122,6 +122,9 @@ class RemotePlatform:
         return Sent(answer["message_id"])
 
     async def edit(self, post: Post, message_id: str) -> None:
-        await self._sending.ask("edit", message_id=message_id, text=post.text)
+        try:
+            await self._sending.ask("edit", message_id=message_id, text=post.text)
+        except ConnectionError as error:
+            raise SendUnknown(str(error)) from None
 
     async def typing(self, route: SessionSource) -> None: ...

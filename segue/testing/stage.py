@@ -29,6 +29,8 @@ class Posted:
     message_id: str
     versions: list[str] = field(default_factory=list)
     """What it said before it was edited."""
+    moments: list[float] = field(default_factory=list)
+    """When it was posted, and each time it was edited, by a clock that does not go back."""
 
 
 class Busy(Exception):
@@ -95,6 +97,7 @@ class Stage:
             return self._keys[key].message_id
         posted = Posted(route, text, key, f"p{len(self.posted) + 1}")
         self.before_post(posted)
+        posted.moments.append(time.monotonic())
         self.posted.append(posted)
         self._keys[key] = posted
         return posted.message_id
@@ -102,6 +105,7 @@ class Stage:
     def edit(self, message_id: str, text: str) -> None:
         posted = next(one for one in self.posted if one.message_id == message_id)
         posted.versions.append(posted.text)
+        posted.moments.append(time.monotonic())
         posted.text = text
 
     def posted_to(self, chat_id: str) -> list[str]:

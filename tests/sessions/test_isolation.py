@@ -134,6 +134,9 @@ def every_table(asker: Asker) -> dict[str, Any]:
         "Inbox.open_lanes": tx.inbox.open_lanes(),
         "Outbox.find": each(tx.outbox.find, range(1, 99)),
         "Outbox.unsent": tx.outbox.unsent("telegram", ""),
+        "Outbox.is_awaited": each(
+            lambda entry: tx.outbox.is_awaited("telegram", "", entry.chat) and entry.chat, asker.entries
+        ),
         "Outbox.of_turn": each(tx.outbox.of_turn, asker.turns),
         "Outbox.listed": tx.outbox.listed(list(OutboxState)),
         "Outbox.latest": tx.outbox.latest(list(OutboxState), 99),
@@ -183,7 +186,7 @@ NO_READS = {
     "People": "put remove put_pairing use_pairing forget_pairings forget_expired",
     "Jobs": "add change remove",
     "Inbox": "add change erase move_cursor",
-    "Outbox": "add change erase doubt_sending",
+    "Outbox": "add change remove erase doubt_sending",
     "Leases": "take hold release now add_run change_run forget_runs forget_expired",
     "Trash": "put remove",
     "Meta": "set remove",
@@ -300,6 +303,8 @@ def test_every_method_that_reads_is_asked(store: SqlStore) -> None:
         ports.Processes,
         ports.People,
         ports.Jobs,
+        ports.Inbox,
+        ports.Outbox,
         ports.Leases,
         ports.Trash,
         ports.Meta,

@@ -11,9 +11,9 @@ from typing import Any
 
 from gateway_nursery import Nursery
 from lane_house import dm
-from scripted_gateway import PADDING
+from scripted_gateway import PADDING, STREAMING
 
-from segue.core.outbox import UNSENT
+from segue.core.outbox import UNSENT, OutboxState
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.turns import StepKind, StepState, TurnState
 from segue.ports.store import Transaction
@@ -29,6 +29,7 @@ PLACES = (
     *("before the accept commit", "committed, not acknowledged", "in the model", "in a tool"),
     *("recorded, not sent", "between chunks"),
 )
+SHOWN = "shown in part"
 
 
 @dataclass
@@ -45,16 +46,18 @@ class Report:
     pieces_twice: list[str] = field(default_factory=list)
     unmarked: list[str] = field(default_factory=list)
     tools_twice: list[str] = field(default_factory=list)
+    unfinished: list[str] = field(default_factory=list)
+    """What still has a cursor, though it is the last that was sent of it, and what is still called a draft."""
     unended: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
     @property
     def violations(self) -> dict[str, list[str]]:
-        names = ("lost", "twice", "out_of_order", "missing_pieces", "unmarked", "tools_twice", "unended")
+        names = ("lost", "twice", "out_of_order", "missing_pieces", "unmarked", "tools_twice", "unended", "unfinished")
         return {name: found for name in names if (found := getattr(self, name))}
 
     def __str__(self) -> str:
-        where = ", ".join(f"{place}: {self.places[place]}" for place in PLACES)
+        where = ", ".join(f"{place}: {self.places[place]}" for place in (*PLACES, SHOWN))
         return (
             f"{self.kills} kills in {self.seconds:.0f} s, {self.said} messages. They fell: {where}. {self.violations}"
         )
@@ -72,6 +75,7 @@ class KillLoop:
         self._store = SqlStore(engine_at(database))
         self._stage = Stage(has_key=has_key, redelivery=0.1, seed=seed)
         self._has_key = has_key
+        self._longest_life = 0.8 if more.get("is_streaming") else 0.4  # edits take their time
         self._said: dict[str, list[str]] = {f"lane{number}": [] for number in range(LANES)}
         self._request = {
             "database": str(database),
@@ -90,7 +94,7 @@ class KillLoop:
             while self.report.kills < kills or (self.report.kills < 2 * kills and not self._is_telling()):
                 self._talk()
                 pid = await self._born()
-                await asyncio.sleep(self._random.uniform(0.005, 0.4))
+                await asyncio.sleep(self._random.uniform(0.005, self._longest_life))
                 await asyncio.to_thread(self._nursery.end, pid)
                 self.report.kills += 1
                 self._place()
@@ -108,7 +112,9 @@ class KillLoop:
         """One life that ends where it is told to, and one that goes on."""
         async with self._open():
             self._talk(always=True)
-            pid = await asyncio.to_thread(self._nursery.start, self._request | {"failpoint": point, "nth": nth})
+            pause = 0.3 if self._request.get("is_streaming") else self._request["pause"]  # so that there are edits
+            dying = self._request | {"failpoint": point, "nth": nth, "pause": pause}
+            pid = await asyncio.to_thread(self._nursery.start, dying)
             if await asyncio.to_thread(self._nursery.is_gone, pid, 10.0):
                 self.report.kills = 1
             else:
@@ -166,6 +172,7 @@ class KillLoop:
         self.report.said = len(self._stage.said)
         answered = Counter(entry.message_id for entry in entries if entry.state == "done")
         self.report.unended = [f"{one.message_id}: {one.state}, {one.reason}" for one in entries if one.state != "done"]
+        self.report.unfinished = self._store.read(OWNER, _drafts)
         for lane, said in self._said.items():
             transcript = self._store.read(OWNER, _said_in, f"agent:main:scripted:dm:{lane}")
             counted = Counter(transcript)
@@ -185,6 +192,7 @@ class KillLoop:
         repeated = [key for key, times in Counter(one.key for one in unmarked).items() if times > 1]
         self.report.unmarked += repeated
         whole = {one.key: one.text.removeprefix("(sent again) ") for one in posted}
+        self.report.unfinished += [key for key, text in whole.items() if STREAMING.cursor in text]
         words = " ".join(" ".join(whole.values()).split())
         named = [word.rstrip(".") for word in words.split() if word.startswith("lane")]
         if named != said or words.count("word") != PADDING.count("word") * words.count("."):
@@ -193,6 +201,10 @@ class KillLoop:
 
 def _is_busy(tx: Transaction) -> bool:
     return bool(tx.inbox.open_lanes()) or bool(tx.outbox.listed(UNSENT, 1))
+
+
+def _drafts(tx: Transaction) -> list[str]:
+    return [letter.key for letter in tx.outbox.listed((OutboxState.DRAFT,))]
 
 
 def _everything(tx: Transaction) -> list[Any]:
@@ -221,4 +233,5 @@ def _at_work(tx: Transaction) -> dict[str, bool]:
         "in a tool": StepKind.TOOL in begun,
         "recorded, not sent": bool(unsent),
         "between chunks": partly,
+        SHOWN: bool(_drafts(tx)),
     }

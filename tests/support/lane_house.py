@@ -23,7 +23,9 @@ from segue.core.queueing import QueueRules
 from segue.core.reading import Reading, read
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.scope import Scope
+from segue.core.sending import SendPolicy
 from segue.core.sources import SessionSource
+from segue.core.streaming import Streaming
 from segue.gateway.answering import Staff
 from segue.gateway.assembling import USUAL_WATCHING, Grounds, assemble, traits_among
 from segue.gateway.clerk import Means
@@ -45,6 +47,7 @@ from segue.testing import ScriptedModel, ScriptedPlatform, Stage
 
 QUICK = QueueRules(debounce=timedelta(0))
 USUAL, PLAIN_KEYS = ResetPolicies(), KeyRules()
+UNSTREAMED, EVERYTHING = Streaming(is_enabled=False), SendPolicy()
 
 
 def dm(person: str = "alice", **more: Any) -> SessionSource:
@@ -84,6 +87,8 @@ class Building:
         stop_suspends: bool = False,
         watching: Watching = USUAL_WATCHING,
         hooks: Hooks | None = None,
+        streaming: Streaming = UNSTREAMED,
+        policy: SendPolicy = EVERYTHING,
         **staff: Any,
     ) -> None:
         self.store, self.stage = store, stage
@@ -125,7 +130,7 @@ class Building:
             object.__setattr__(hired, attribute, value)
         house = House(
             Rules(keys, policies, timedelta(hours=1)),
-            Posting(traits_among(self.platforms)),
+            Posting(traits_among(self.platforms), policy),
             lambda opened, _earlier: f"You are on {opened.lane.key}.",
         )
 
@@ -141,7 +146,16 @@ class Building:
         routing = Routing(keys, lambda _: access, lambda _: queue, lambda _: "main", reading, house.posting)
         run = run or Run(name, "segue gateway", "here", "boot", 7, "1", 1.0, 1.0)
         self.gateway: Gateway = assemble(
-            Grounds(store, run, is_gone), house, hired, means, routing, self.platforms, 5.0, watching, hooks
+            Grounds(store, run, is_gone),
+            house,
+            hired,
+            means,
+            routing,
+            self.platforms,
+            5.0,
+            watching,
+            hooks,
+            lambda _: streaming,
         )
 
     async def quiet(self, seconds: float = 20.0) -> None:

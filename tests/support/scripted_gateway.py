@@ -15,13 +15,14 @@ from segue.core.inbound import Receipt
 from segue.core.policy import ResetMode, ResetPolicies, ResetPolicy
 from segue.core.queueing import QueueRules
 from segue.core.silence import FAREWELL_REQUEST
+from segue.core.streaming import Streaming
 from segue.gateway import desk as desks
 from segue.gateway import watching
 from segue.gateway.watching import Watching
 from segue.ports.failpoints import Point, arm
 from segue.ports.model import Request
 from segue.ports.platform import Arriving, Traits
-from segue.sessions import accepting, admitting
+from segue.sessions import accepting, admitting, drafting
 from segue.storage.engines import engine_at
 from segue.storage.store import SqlStore
 from segue.testing import ScriptedModel, Stage
@@ -31,6 +32,9 @@ from segue.upkeep.living import is_gone, this_run
 PIECE = 80
 """Characters of one message on the stage, so that an answer takes several."""
 PADDING = "word " * 30
+
+
+STREAMING = Streaming(edit_interval=0.01, buffer_threshold=8)
 
 
 def answer(request: Request) -> Reply:
@@ -80,7 +84,8 @@ async def live(request: dict[str, Any]) -> None:
     if request.get("failpoint"):
         _arm(request["failpoint"], request["nth"])
     store = SqlStore(engine_at(request["database"]))
-    traits = Traits(Arriving.ACK_GATED, longest=PIECE, has_key=request["has_key"])
+    is_streaming = request.get("is_streaming", False)
+    traits = Traits(Arriving.ACK_GATED, longest=PIECE, has_key=request["has_key"], can_edit=is_streaming)
     building = Building(
         store,
         Stage(),
@@ -93,6 +98,7 @@ async def live(request: dict[str, Any]) -> None:
         only=[RemotePlatform(Path(request["socket"]), traits)],
         policies=_policies(request.get("idle")),
         watching=Watching(seconds=request.get("watch", 300.0)),
+        streaming=STREAMING._replace(is_enabled=is_streaming),
         most_attempts=request.get("most_attempts", 1_000_000),
     )
     stop = asyncio.Event()
@@ -158,8 +164,19 @@ def _note_no_farewell() -> None:
     setattr(watching, "end_farewell", end_farewell)  # noqa: B010 - which is only imported there
 
 
+def _forget_drafts() -> None:
+    """Without the guard: what is shown of an answer has no row that the answer would find."""
+    careful = drafting.begin_draft
+
+    def begin_draft(tx: Any, lease: Any, posting: Any, envelope: Any, *rest: Any, **more: Any) -> Any:
+        return careful(tx, lease, posting, envelope._replace(name=f"{envelope.name}-{os.getpid()}"), *rest, **more)
+
+    drafting.begin_draft = begin_draft
+
+
 _CONTROLS = {
     "acknowledge first": _acknowledge_first,
     "forget names": _forget_names,
     "note no farewell": _note_no_farewell,
+    "forget drafts": _forget_drafts,
 }

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from gateway_nursery import Nursery
-from kill_loop import ENOUGH, PLACES, KillLoop
+from kill_loop import ENOUGH, PLACES, SHOWN, KillLoop
 from postgres_server import Server
 from torture_rounds import rounds
 
-from segue.ports.failpoints import COMPRESSING, REMEMBERING, Point
+from segue.ports.failpoints import COMPRESSING, REMEMBERING, SHOWING, Point
 
 NOT_IN_A_LANE = {Point.BEFORE_TURN_OPENS, Point.AFTER_TURN_OPENS}
 POINTS = [point for point in Point if point not in COMPRESSING | REMEMBERING | NOT_IN_A_LANE]
@@ -44,6 +44,34 @@ def test_nothing_is_lost_or_answered_twice(place: str | Path, nursery: Nursery, 
         assert all(report.places[place] >= ENOUGH for place in PLACES), f"the run is void: {report}"
 
 
+@pytest.mark.parametrize("has_key", [True, False], ids=["with a key", "without"])
+def test_an_answer_that_is_being_shown_is_one_message_in_the_end(
+    place: str | Path, nursery: Nursery, has_key: bool
+) -> None:
+    kills = rounds(20, in_torture=1000)
+    report = asyncio.run(KillLoop(place, nursery, has_key=has_key, is_streaming=True).run(kills))
+    print(report)
+    assert report.violations == {}
+    assert report.places[SHOWN] >= 3, f"the run is void: {report}"
+
+
+@pytest.mark.parametrize("point", sorted(SHOWING))
+def test_killed_while_it_is_shown_where_nothing_has_a_key_a_possible_repeat_is_marked(
+    place: str | Path, nursery: Nursery, point: Point
+) -> None:
+    loop = KillLoop(place, nursery, seed=5, has_key=False, is_streaming=True)
+    report = asyncio.run(loop.die_at(point, 2))
+    assert report.kills == 1, "it was never there"
+    assert report.violations == {}
+
+
+def test_without_the_row_of_what_is_shown_it_would_not_be(tmp_path: Path, nursery: Nursery) -> None:
+    loop = KillLoop(tmp_path / "state.db", nursery, is_streaming=True, control="forget drafts")
+    report = asyncio.run(loop.run(10))
+    print(report)
+    assert report.unfinished
+
+
 @pytest.mark.parametrize("control", ["acknowledge first", "forget names"])
 def test_without_its_guards_it_would(tmp_path: Path, nursery: Nursery, control: str) -> None:
     """The same people, the same kills, and one promise taken out: the checks must notice."""
@@ -67,6 +95,6 @@ def test_the_same_on_a_server(postgres_server: Server, nursery: Nursery, point: 
 
 
 def died_at(place: str | Path, nursery: Nursery, point: Point, nth: int) -> None:
-    report = asyncio.run(KillLoop(place, nursery, seed=nth).die_at(point, nth))
+    report = asyncio.run(KillLoop(place, nursery, seed=nth, is_streaming=point in SHOWING).die_at(point, nth))
     assert report.kills == 1, "it was never there"
     assert report.violations == {}

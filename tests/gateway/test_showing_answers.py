@@ -1,0 +1,360 @@
+"""An answer is read while it is written: one message that says more and more, and in the end what was meant."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from lane_house import Building, dm, echo
+from places import Probe
+
+from segue.core.chunks import chunks
+from segue.core.errors import ModelError
+from segue.core.events import Reply, Text, ToolCall
+from segue.core.fences import open_fence
+from segue.core.outbox import What
+from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.core.sending import Action, SendPolicy
+from segue.core.sources import SessionSource
+from segue.core.streaming import Streaming, balanced
+from segue.ports.model import Request
+from segue.ports.platform import Post, SendRefused, Sent
+from segue.sessions.delivering import Envelope, Posting, post
+from segue.storage.store import SqlStore
+from segue.testing import ScriptedModel, ScriptedPlatform, Stage
+from segue.testing.platform import TRAITS
+from segue.testing.stage import Busy, Posted
+
+LIVELY = Streaming(edit_interval=0.1, buffer_threshold=10)
+LANE = "agent:main:scripted:dm:alice"
+ANSWER = """Here is how it is done, with **care** and `patience`:
+
+```python
+def answer(question):
+    for word in question.split():
+        print(word)
+    return "that is all"
+```
+
+Then it is run, and what it prints is read aloud to everybody in the room.
+
+~~~
+one two three four five six seven eight nine ten eleven twelve thirteen
+~~~
+
+That is all there is to it."""
+
+
+def says(text: str, pause: float = 0.015) -> ScriptedModel:
+    return ScriptedModel(lambda _: Reply(text), pause=pause)
+
+
+def stored(store: SqlStore) -> list[str]:
+    """What the agent said, as it is kept."""
+    lane = store.read(OWNER, lambda tx: tx.lanes.find(LANE))
+    assert lane is not None
+    session_id = lane.session_id or ""
+    rows = store.read(OWNER, lambda tx: tx.messages.of(session_id))
+    return [row.content or "" for row in rows if row.role == "assistant"]
+
+
+def states(store: SqlStore) -> list[str]:
+    every = ("draft", "pending", "sending", "delivered", "unknown", "dead", "suppressed")
+    return [letter.state for letter in store.read(OWNER, lambda tx: tx.outbox.listed(every))]
+
+
+def ask(building: Building) -> None:
+    """Somebody asks something, and all of it comes to its end."""
+
+    async def work() -> None:
+        building.stage.say(dm(), "how?")
+        await building.quiet()
+
+    building.run(work)
+
+
+async def until(is_so: Callable[[], object], seconds: float = 10.0) -> None:
+    async with asyncio.timeout(seconds):
+        while not is_so():
+            await asyncio.sleep(0.01)
+
+
+def test_one_message_says_more_and_more_and_in_the_end_what_is_stored(store: SqlStore) -> None:
+    building = Building(store, Stage(), model=says(ANSWER), streaming=LIVELY)
+    ask(building)
+    [posted] = building.stage.posted
+    assert posted.text == ANSWER == stored(store)[-1]
+    assert len(posted.versions) >= 4
+    assert all(text.endswith("▌") and open_fence(text) is None for text in posted.versions)
+    assert sorted(posted.versions, key=len) == posted.versions
+    assert states(store) == ["delivered"]
+
+
+def test_it_is_edited_at_most_once_in_an_interval(store: SqlStore) -> None:
+    building = Building(store, Stage(), model=says(ANSWER, 0.005), streaming=LIVELY)
+    ask(building)
+    [posted] = building.stage.posted
+    gaps = [after - before for before, after in pairwise(posted.moments)]
+    assert len(gaps) >= 3
+    assert min(gaps) >= LIVELY.edit_interval
+
+
+def test_what_does_not_fit_follows_in_messages_of_its_own(store: SqlStore) -> None:
+    stage, longest = Stage(), 100
+    platform = ScriptedPlatform(stage, traits=TRAITS._replace(longest=longest))
+    ask(Building(store, stage, model=says(ANSWER), streaming=LIVELY, only=[platform]))
+    assert stage.posted_to("alice") == chunks(ANSWER, longest)
+    first, *others = stage.posted
+    assert first.versions
+    assert all(len(text) <= longest for text in first.versions)
+    assert not any(one.versions for one in others)
+
+
+def test_a_few_words_are_not_shown_before_they_are_complete(store: SqlStore) -> None:
+    building = Building(store, Stage(), model=says("It is noon."), streaming=Streaming())
+    ask(building)
+    [posted] = building.stage.posted
+    assert (posted.text, posted.versions) == ("It is noon.", [])
+
+
+@pytest.mark.parametrize("streaming", [LIVELY, LIVELY._replace(is_enabled=False)], ids=["cannot edit", "turned off"])
+def test_where_nothing_is_streamed_an_answer_is_sent_when_it_is_complete(store: SqlStore, streaming: Streaming) -> None:
+    stage = Stage()
+    platform = ScriptedPlatform(stage, traits=TRAITS._replace(can_edit=not streaming.is_enabled))
+    ask(Building(store, stage, model=says(ANSWER), streaming=streaming, only=[platform]))
+    [posted] = stage.posted
+    assert (posted.text, posted.versions) == (ANSWER, [])
+    assert platform.typed == ["alice"]
+
+
+def test_nothing_is_typed_any_more_when_there_is_something_to_read(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("segue.gateway.streaming.TYPING_SECONDS", 0.02)
+    stage = Stage()
+    platform = Watched(stage)
+    ask(Building(store, stage, model=says(ANSWER, 0.03), streaming=LIVELY, only=[platform]))
+    assert platform.typed
+    assert platform.typed_beside_words <= 1  # the one that was on its way
+
+
+def test_a_sign_that_cannot_be_shown_is_not_missed(store: SqlStore) -> None:
+    stage = Stage()
+    building = Building(store, stage, model=says(ANSWER), only=[Clumsy(stage)])
+    ask(building)
+    assert stage.posted_to("alice") == [ANSWER]
+
+
+def test_a_platform_that_does_not_answer_does_not_keep_the_turn_waiting(store: SqlStore) -> None:
+    stage = Stage()
+    platform = Slow(stage)
+    building = Building(store, stage, model=says(ANSWER), streaming=LIVELY, only=[platform])
+
+    async def work() -> None:
+        stage.say(dm(), "how?")
+        await until(lambda: platform.asked)
+        await until(lambda: stored(store))
+        assert stage.posted == []
+        assert states(store) == ["unknown"]
+        platform.answers.set()
+        await building.quiet()
+
+    building.run(work)
+    [posted] = stage.posted
+    assert posted.text == ANSWER
+    assert len(posted.versions) == 1
+
+
+@pytest.mark.parametrize("has_key", [True, False], ids=["with a key", "without"])
+def test_an_edit_that_is_still_on_its_way_does_not_undo_the_end(store: SqlStore, has_key: bool) -> None:
+    stage = Stage(has_key=has_key)
+    platform = Slow(stage, edits_only=True)
+    building = Building(store, stage, model=says(ANSWER), streaming=LIVELY, only=[platform])
+
+    async def work() -> None:
+        stage.say(dm(), "how?")
+        await until(lambda: platform.asked)
+        await until(lambda: stored(store))
+        await asyncio.sleep(0.3)
+        platform.answers.set()
+        await building.quiet()
+
+    building.run(work)
+    assert stage.posted_to("alice") == [ANSWER]
+
+
+def test_a_busy_platform_is_shown_more_when_it_has_time(store: SqlStore) -> None:
+    stage = Stage(has_key=False)
+    stage.before_post = Refusing(times=2, seconds=0.1)
+    ask(Building(store, stage, model=says(ANSWER), streaming=LIVELY))
+    [posted] = stage.posted
+    assert posted.text == ANSWER, "what was certainly not there is not marked as sent again"
+    assert posted.versions
+
+
+def test_a_platform_that_is_busy_is_left_alone_until_the_moment_it_names(store: SqlStore) -> None:
+    stage = Stage(has_key=False)
+    stage.before_post = refusing = Refusing(times=1, seconds=2)
+    ask(Building(store, stage, model=says(ANSWER, 0.005), streaming=LIVELY))
+    [posted] = stage.posted
+    assert (posted.text, posted.versions) == (ANSWER, [])
+    assert posted.moments[0] - refusing.moments[0] >= 2
+
+
+def test_an_answer_whose_message_was_removed_is_another_message(store: SqlStore) -> None:
+    stage = Stage()
+    ask(Building(store, stage, model=says(ANSWER), streaming=LIVELY, only=[Removing(stage)]))
+    assert len(stage.posted) == 2
+    assert stage.posted_to("alice")[-1] == ANSWER
+    assert states(store) == ["delivered"]
+
+
+def test_nothing_is_shown_while_something_older_waits_for_the_chat(store: SqlStore) -> None:
+    stage = Stage()
+    stage.before_post = Refusing(times=4, seconds=0.2, only="an older word")
+    building = Building(store, stage, model=says(ANSWER, 0.05), streaming=LIVELY)
+    letter = Envelope(LANE, "scripted:alice", "", dm(), "older")
+    posting = Posting(lambda _platform, _account: TRAITS)
+    store.write(OWNER, lambda tx: post(tx, posting, letter, "an older word", What.NOTICE, 1.0))
+    ask(building)
+    assert stage.posted_to("alice") == ["an older word", ANSWER]
+    assert stage.posted[1].versions
+
+
+def test_what_is_not_sent_is_not_streamed(store: SqlStore) -> None:
+    stage = Stage()
+    platform = ScriptedPlatform(stage)
+    silent = SendPolicy(default=Action.DENY)
+    ask(Building(store, stage, model=says(ANSWER), streaming=LIVELY, policy=silent, only=[platform]))
+    assert (stage.posted, platform.typed) == ([], [])
+    assert states(store) == ["suppressed"]
+
+
+def test_a_stopped_answer_says_what_was_said_and_that_it_was_stopped(store: SqlStore) -> None:
+    stage = Stage()
+    building = Building(store, stage, model=says(ANSWER, 0.03), streaming=LIVELY)
+
+    async def work() -> None:
+        stage.say(dm(), "how?")
+        await until(lambda: stage.posted and "def answer" in stage.posted[0].text)
+        assert building.gateway.office.stop(LANE, "Somebody said so.")
+        await building.quiet()
+
+    building.run(work)
+    [text] = stage.posted_to("alice")
+    said = stored(store)[-1]
+    assert ANSWER.startswith(said)
+    assert text == f"{balanced(said)}\n\n(stopped)"
+    assert "▌" not in text
+    assert open_fence(text) is None
+
+
+def test_an_answer_that_fails_keeps_what_was_said_and_tells_why(store: SqlStore) -> None:
+    stage = Stage()
+    ask(Building(store, stage, model=Breaking(ANSWER[:200]), streaming=LIVELY))
+    text, notice = stage.posted_to("alice")
+    assert text == ANSWER[:200]
+    assert "cut off" in notice
+    assert stage.posted[0].versions
+
+
+@pytest.mark.parametrize(("last", "seen"), [("NO_REPLY", "(no answer)"), ("It is noon now.", "It is noon now.")])
+def test_words_on_the_way_to_a_tool_give_way_to_the_answer(store: SqlStore, last: str, seen: str) -> None:
+    def answer(request: Request) -> Reply:
+        if request.conversation[-1]["role"] == "tool":
+            return Reply(last)
+        return Reply("Let me have a look at the clock on the wall.", (ToolCall("1", "probe"),))
+
+    async def look(_arguments: dict[str, Any]) -> str:
+        await until(lambda: stage.posted)
+        return "noon"
+
+    stage = Stage()
+    model = ScriptedModel(answer, pause=0.015)
+    ask(Building(store, stage, model=model, streaming=LIVELY, tools=[Probe(look)]))
+    [posted] = stage.posted
+    assert posted.text == seen
+    assert any("clock" in text for text in posted.versions)
+
+
+def test_what_is_shown_is_told_to_others_as_well(store: SqlStore) -> None:
+    building = Building(store, Stage(), model=ScriptedModel(echo), streaming=LIVELY)
+    ask(building)
+    assert any(isinstance(event, Text) for event in building.events)
+
+
+class Watched(ScriptedPlatform):
+    """Counts the signs that come when there are words already."""
+
+    typed_beside_words = 0
+
+    async def typing(self, route: SessionSource) -> None:
+        await super().typing(route)
+        self.typed_beside_words += bool(self.stage.posted)
+
+
+class Clumsy(ScriptedPlatform):
+    async def typing(self, route: SessionSource) -> None:
+        raise RuntimeError(f"nobody can see that in {route.chat_id}")
+
+
+class Slow(ScriptedPlatform):
+    """Does not answer what it is asked first before it is told to."""
+
+    def __init__(self, stage: Stage, *, edits_only: bool = False) -> None:
+        super().__init__(stage)
+        self.asked = 0
+        self.answers = asyncio.Event()
+        self._edits_only = edits_only
+
+    async def send(self, post: Post) -> Sent:
+        if not self._edits_only:
+            await self._hesitate()
+        return await super().send(post)
+
+    async def edit(self, post: Post, message_id: str) -> None:
+        await self._hesitate()
+        await super().edit(post, message_id)
+
+    async def _hesitate(self) -> None:
+        self.asked += 1
+        if self.asked == 1:
+            await self.answers.wait()
+
+
+class Removing(ScriptedPlatform):
+    """Somebody removes every message at once."""
+
+    async def edit(self, post: Post, message_id: str) -> None:
+        raise SendRefused(f"There is no message {message_id} for {post.key}.")
+
+
+class Refusing:
+    """Is busy for some times."""
+
+    def __init__(self, times: int, seconds: float, only: str = "") -> None:
+        self._times, self._seconds, self._only = times, seconds, only
+        self.moments: list[float] = []
+
+    def __call__(self, posted: Posted) -> None:
+        if self._times and self._only in posted.text:
+            self._times -= 1
+            self.moments.append(time.monotonic())
+            raise Busy(self._seconds)
+
+
+class Breaking(ScriptedModel):
+    """Falls silent in the middle."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(lambda _: Reply(text))
+        self._text = text
+
+    async def stream(self, request: Request) -> AsyncGenerator[Text | Reply]:
+        self.asked.append(request)
+        for letter in self._text:
+            yield Text(letter)
+            await asyncio.sleep(0.002)
+        raise ModelError("The line broke.")
