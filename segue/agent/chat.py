@@ -51,6 +51,10 @@ LEFT = "user_exit"
 _SEARCH_SECONDS = 0.25
 
 
+def _nothing_meant(_word: str) -> str | None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Kit:
     """What a chat needs of the world."""
@@ -69,6 +73,8 @@ class Kit:
     zone: tzinfo
     compression: Compression | None = None
     namer: Namer | None = None
+    meant: Callable[[str], str | None] = _nothing_meant
+    """The model that a word names for certain."""
     source: str = "cli"
     cwd: str | None = None
     freshness: float = 3600.0
@@ -370,6 +376,7 @@ class Chat:
             preferences=self.preferences,
             listed=self._offered,
             models=self._kit.resolve_model,
+            meant=self._kit.meant,
             system_prompt=self._kit.prompt(datetime.fromtimestamp(now, self._kit.zone)),
             parts=self._kit.parts(),
             time_left=lambda: deadline - time.monotonic(),

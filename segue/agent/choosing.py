@@ -19,6 +19,10 @@ _LARGEST_LIST = 1_000_000
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
+SHORTEST_PART = 6
+"""Characters of a model's name that mean it where anything may be said."""
+
+
 class Endpoint(NamedTuple):
     """A place where models answer, and the way they are spoken to."""
 
@@ -134,6 +138,19 @@ def choose(wanted: str | None, aliases: Mapping[str, str], endpoints: Sequence[E
     if not wanted:
         return _default(endpoints)
     return _named(wanted, endpoints) or _fuzzy(wanted, endpoints)
+
+
+def meant(word: str, aliases: Mapping[str, str], endpoints: Sequence[Endpoint]) -> str | None:
+    """The model that a word names for certain; nothing when it may as well be a word of a sentence.
+
+    That is an alias, a provider, a model with its provider, or a part of a model's name that is long enough.
+    """
+    if word in aliases:
+        return word
+    if isinstance(_named(word, endpoints), ModelName):
+        return word
+    fits = list(_fits(word, endpoints)) if len(word) >= SHORTEST_PART else []
+    return word if fits else None
 
 
 def _default(endpoints: Sequence[Endpoint]) -> ModelName | NotChosen:

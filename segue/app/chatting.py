@@ -82,6 +82,7 @@ class OpenChat:
                 agrees=agrees,
                 zone=zone,
                 compression=self._compression(holder),
+                meant=self.crew.meant,
                 namer=Namer(self._door, self._small_model),
                 cwd=str(cwd),
                 freshness=settings.agent.auto_continue_freshness,

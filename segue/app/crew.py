@@ -5,7 +5,16 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 
 from segue.agent.callables import CallableAgent
-from segue.agent.choosing import LOCAL, ModelName, NotChosen, choose, endpoints_from, local_endpoints, provider_in
+from segue.agent.choosing import (
+    LOCAL,
+    ModelName,
+    NotChosen,
+    choose,
+    endpoints_from,
+    local_endpoints,
+    meant,
+    provider_in,
+)
 from segue.agent.loop import Loop
 from segue.agent.providers.model import ProviderModel, warm_up
 from segue.agent.trying import Trying
@@ -97,6 +106,10 @@ class Crew:
         if isinstance(found, NotChosen):
             raise UnknownModel(found.sentence)
         return f"{found.endpoint.provider}/{found.name}"
+
+    def meant(self, word: str) -> str | None:
+        """The model that a word names for certain, as far as it is known who answers."""
+        return meant(word, self._settings.models.aliases, self._endpoints) if self._is_known.is_set() else None
 
     async def close(self) -> None:
         for model in self._models.values():

@@ -244,6 +244,7 @@ class Serving:
             new_session_id=app.new_session_id(),
             model=self.crew.named(Preferences()),
             models=self.crew.resolve,
+            meant=self.crew.meant,
             parts=[(tool.spec.name, len(str(tool.spec))) for tool in self._tools(scope)],
             time_left=lambda: deadline - time.monotonic(),
         )

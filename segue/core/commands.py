@@ -55,7 +55,8 @@ COMMANDS = (
     Spec(
         *("new", _CONVERSATIONS, Takes.TEXT, "[TEXT]", "begin a new conversation"),
         "The old conversation ends and is kept; the answer says how to come back to it. The thinking and verbose"
-        " levels go along, the model does not. TEXT is the first thing said in the new one.",
+        " levels go along, the model does not. TEXT is the first thing said in the new one; when its first word is the"
+        " name of a model, that one answers.",
         "/new What is left to do for the launch?",
         aliases=("reset",),
     ),

@@ -18,6 +18,7 @@ from segue.agent.choosing import (
     choose,
     endpoints_from,
     local_endpoints,
+    meant,
 )
 
 ANTHROPIC = Endpoint("anthropic", "anthropic", "https://a", "k", "K", ("claude-sonnet-5-5", "claude-haiku-5-5"))
@@ -159,3 +160,15 @@ def test_one_that_dawdles_is_not_waited_for(listing: ThreadingHTTPServer) -> Non
 
 def test_the_places_that_are_looked_at_are_on_this_machine() -> None:
     assert all(Endpoint(name, "openai", url).is_local for name, url in LOCAL)
+
+
+@pytest.mark.parametrize(
+    ("word", "is_model"),
+    [("fast", True), ("openai", True), ("openai/anything", True), ("sonnet", True), ("please", False), ("gpt", False)],
+)
+def test_a_word_is_a_model_only_when_that_is_certain(word: str, is_model: bool) -> None:
+    endpoints = [
+        Endpoint("openai", "openai", "http://x", models=("gpt-5-mini",)),
+        Endpoint("anthropic", "anthropic", "http://y", models=("claude-sonnet-4-5",)),
+    ]
+    assert (meant(word, {"fast": "openai/gpt-5-mini"}, endpoints) is not None) is is_model

@@ -197,6 +197,25 @@ def test_a_new_conversation_ends_the_old_one_and_says_the_way_back(talk: Store, 
     assert found(talk, "a").message_count == 6
 
 
+@pytest.mark.parametrize(
+    ("argument", "model", "text"),
+    [
+        ("fast", "fast", None),
+        ("fast what now?", "fast", "what now?"),
+        ("what now?", None, "what now?"),
+        ("faster please", None, "faster please"),
+        ("fast\nlines stay", None, "fast\nlines stay"),
+    ],
+)
+def test_the_first_word_of_a_new_conversation_may_be_its_model(
+    talk: Store, argument: str, model: str | None, text: str | None
+) -> None:
+    names = {"fast": "fast"}
+    begun = give(talk, f"/new {argument}", meant=names.get).act
+    assert isinstance(begun, Begin)
+    assert (begun.preferences.model, begun.text) == (model, text)
+
+
 def test_a_new_conversation_before_anything_was_said(store: Store) -> None:
     chosen = Preferences("m", Effort.LOW, Verbosity.ALL)
     answer = give(store, "/new", None, preferences=chosen)

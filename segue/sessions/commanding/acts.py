@@ -29,6 +29,10 @@ def _taken_as_given(name: str) -> str:
     return name
 
 
+def _nothing_meant(_word: str) -> str | None:
+    return None
+
+
 def _unclaimed(_tx: Transaction, _session_id: str) -> None:
     return None
 
@@ -55,6 +59,8 @@ class Situation(NamedTuple):
     """The sessions that were offered last, in their order."""
     models: Callable[[str], str] = _taken_as_given
     """The model that a name means; raises when there is none."""
+    meant: Callable[[str], str | None] = _nothing_meant
+    """The model that a word names for certain."""
     system_prompt: str = ""
     """The one that a session will begin with."""
     parts: Sequence[tuple[str, int]] = ()

@@ -24,8 +24,8 @@ _SPOKEN = Filter(kinds=(Kind.INTERACTIVE,))
 
 def new(tx: Transaction, argument: str, situation: Situation) -> Answer:
     session = tx.sessions.find(situation.session_id or "")  # which somebody may have deleted meanwhile
-    chosen = carried_over(chosen_in(session, situation), Succession.NEW)
-    first = argument or None
+    model, first = _model_and_text(argument, situation)
+    chosen = carried_over(chosen_in(session, situation), Succession.NEW, model=model)
     if session is None:
         return Answer("This is a new conversation already." if first is None else "", Begin(first, chosen))
     _leave(tx, situation, ResetReason.ASKED)
@@ -33,6 +33,13 @@ def new(tx: Transaction, argument: str, situation: Situation) -> Answer:
     if session.message_count:
         told += f" The last one, “{name_of(session)}”, is kept: {way_back(session.id)}"
     return Answer(told, Begin(first, chosen, reset_from=session.id))
+
+
+def _model_and_text(argument: str, situation: Situation) -> tuple[str | None, str | None]:
+    """The model that the first word names, if it names one, and what is said; a text stays as it is."""
+    word, _, rest = argument.lstrip().partition(" ")
+    model = situation.meant(word) if word and "\n" not in word else None
+    return (model, rest.strip() or None) if model else (None, argument or None)
 
 
 def sessions(tx: Transaction, argument: str, situation: Situation) -> Answer:
