@@ -9,6 +9,7 @@ from segue.core.keys import KeyRules, build_key, is_isolated, place_of
 from segue.core.principals import principal_of, scope_in
 from segue.core.queueing import Drop, Interrupt, MakeRoom, QueueRules, Refuse, Steer, admit
 from segue.ports.store import Transaction
+from segue.sessions.queueing import rules_in
 
 OVERTAKEN = "A newer message took its place."
 TOO_MANY = "Too many messages were waiting."
@@ -59,8 +60,11 @@ def accept(
     """
     if cursor is not None:
         tx.inbox.move_cursor(entry.platform, entry.account, cursor.name, cursor.value)
-    standing = tx.inbox.standing(entry.lane_key)
-    admission = admit(rules, standing.waiting, Want(entry.want), is_busy=standing.running > 0)
+    standing, earlier = tx.inbox.standing(entry.lane_key), _versions_waiting(tx, entry)
+    others = 0 if earlier else standing.waiting  # what takes the place of another needs no room
+    is_busy = standing.running > 0
+    rules = rules_in(tx, entry.lane_key, rules) if is_busy else rules
+    admission = admit(rules, others, Want(entry.want), is_busy=is_busy)
     if isinstance(admission, Refuse):
         entry = entry._replace(state=InboxState.REFUSED, reason=TOO_MANY, ended_at=entry.admitted_at)
         if is_offered:
@@ -69,7 +73,7 @@ def accept(
     if number is None:
         return Accepted(entry, is_new=False)
     entry = entry._replace(id=number)
-    cancelled = _edited(tx, entry)
+    cancelled = cancel(tx, earlier, EDITED, entry.admitted_at)
     if is_clearing:
         cancelled += cancel(tx, _earlier(tx, entry), cancelled_by(entry), entry.admitted_at)
     match admission:
@@ -88,12 +92,11 @@ def cancel(tx: Transaction, entries: Sequence[Entry], reason: str, now: float) -
     return list(entries)
 
 
-def _edited(tx: Transaction, entry: Entry) -> list[Entry]:
-    """What still waits of a message is replaced by its newest version."""
+def _versions_waiting(tx: Transaction, entry: Entry) -> list[Entry]:
+    """What still waits of a message, and is replaced by its newest version."""
     if entry.edit == ORIGINAL:
         return []
-    earlier = [one for one in tx.inbox.named(entry) if one.id != entry.id and one.state == InboxState.WAITING]
-    return cancel(tx, earlier, EDITED, entry.admitted_at)
+    return [one for one in tx.inbox.named(entry) if one.state == InboxState.WAITING]
 
 
 def cancelled_by(entry: Entry) -> str:

@@ -178,9 +178,9 @@ def _is_bare(session: Session) -> bool:
 
 
 def is_waiting(tx: Transaction, entry: Entry) -> bool:
-    """Whether nobody has begun to answer a message, or cancelled it, since it was looked at."""
+    """Whether it still waits, and not in its place the words that stood behind it."""
     found = tx.inbox.find(entry.id)
-    return found is not None and found.state == InboxState.WAITING
+    return found is not None and found.state == InboxState.WAITING and found.want == entry.want
 
 
 def _messages(tx: Transaction, batch: Batch) -> list[Draft]:

@@ -12,6 +12,7 @@ from segue.core.moments import instant
 from segue.core.outbox import What
 from segue.core.policy import ResetReason
 from segue.core.preferences import encode
+from segue.core.scope import Audience, Principal, Scope
 from segue.core.text import count
 from segue.ports.store import ResetRow, Transaction
 from segue.sessions.accepting import cancelled_by
@@ -20,7 +21,7 @@ from segue.sessions.commanding import act
 from segue.sessions.commanding.acts import Again, Answer, Begin, Situation, Switch
 from segue.sessions.delivering import envelope_of, post
 from segue.sessions.finding import get_session
-from segue.sessions.opening import Arrival, Opened, begin_session, open_session, save_lane
+from segue.sessions.opening import Arrival, Opened, begin_session, new_lane, open_session, save_lane
 from segue.sessions.rewinding import rewind_from
 from segue.sessions.steering import adopt, suspend_lane
 
@@ -63,7 +64,7 @@ def carry_out(tx: Transaction, errand: Errand, house: House, situated: Furnish) 
             rewind_from(tx, str(situation.session_id), spot)
             _said_instead(tx, entry, text)
         case Switch(session_id):
-            _switch(tx, lane, session_id, situation.now)
+            _switch(tx, lane or _laid_out(entry, house, situation.now), session_id, situation.now)
             _done(tx, entry, situation.now)
         case _:
             _done(tx, entry, situation.now)
@@ -116,10 +117,15 @@ def _begin(tx: Transaction, lane: Lane | None, entry: Entry, begin: Begin, situa
     tx.sessions.change(situation.new_session_id, model_config=encode(begin.preferences))
 
 
-def _switch(tx: Transaction, lane: Lane | None, session_id: str, now: float) -> None:
+def _laid_out(entry: Entry, house: House, now: float) -> Lane:
+    """The lane of a command that is the first thing said in it."""
+    place = parse_key(entry.lane_key, house.rules.keys.main_key)
+    scope = Scope(Principal(entry.principal), Audience(entry.audience))
+    return new_lane(place, entry.source, scope, instant(now))
+
+
+def _switch(tx: Transaction, lane: Lane, session_id: str, now: float) -> None:
     """The lane goes on with another session, which belongs here now."""
-    if lane is None:
-        return
     adopt(tx, get_session(tx, session_id), lane)
     active = lane._replace(phase=Phase.ACTIVE, phase_reason=None, phase_since=None, finalised_at=None)
     save_lane(tx, active._replace(updated_at=instant(now), last_person_at=instant(now)))

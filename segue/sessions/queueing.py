@@ -70,6 +70,13 @@ def next_due(tx: Transaction, lane_key: str, rules: QueueRules) -> Due:
     return AnswerThese(tuple(entries), mode is QueueMode.COLLECT and len(entries) == len(waiting))
 
 
+def rules_in(tx: Transaction, lane_key: str, rules: QueueRules) -> QueueRules:
+    """The rules of a lane, with the mode that was chosen in its session."""
+    lane = tx.lanes.find(lane_key)
+    session = tx.sessions.find(lane.session_id) if lane and lane.session_id else None
+    return rules._replace(mode=mode_in(rules, session.model_config)) if session else rules
+
+
 def mode_in(rules: QueueRules, model_config: str | None) -> QueueMode:
     """How messages wait in a session: as it was chosen there, otherwise as the settings say."""
     chosen = decode(model_config).queue
