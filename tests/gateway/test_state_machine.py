@@ -3,11 +3,11 @@
 import itertools
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -29,8 +29,10 @@ from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.scope import Audience, Principal, Scope
 from segue.core.turns import TurnState
 from segue.ports.store import Filter, Transaction
+from segue.sessions import turning
 from segue.sessions.listing import list_sessions
 from segue.sessions.queueing import AnswerThese, Carry, CutOff, Due
+from segue.storage.inbox import SqlInbox
 from segue.storage.postgres import PostgresEngine
 from segue.storage.sqlite import SqliteEngine
 from segue.storage.store import SqlStore
@@ -348,16 +350,16 @@ def kind_of(due: Due) -> str | None:
     return kinds.get(type(due), "forgotten")
 
 
-def try_out(new_store: Callable[[], SqlStore], examples: int) -> None:
+def try_out(new_store: Callable[[], SqlStore], examples: int, phases: Sequence[Phase] = tuple(Phase)) -> None:
     machine = type("Tried", (Gateway,), {"new_store": staticmethod(new_store)})
     run_state_machine_as_test(
         machine,
         settings=settings(
             max_examples=examples,
             stateful_step_count=40,
-            deadline=None,
             suppress_health_check=list(HealthCheck),
             report_multiple_bugs=False,
+            phases=phases,
         ),
     )
 
@@ -378,4 +380,24 @@ def test_lanes_in_a_file_are_what_a_plain_model_says(new_file: Callable[[], SqlS
 
 
 def test_lanes_on_a_server_are_what_a_plain_model_says(emptied: Emptied) -> None:
-    try_out(lambda: SqlStore(PostgresEngine(emptied.empty())), rounds(30, in_torture=400))
+    try_out(lambda: SqlStore(PostgresEngine(emptied.empty())), rounds(20, in_torture=400))
+
+
+def test_a_lane_that_its_last_owner_can_still_write_to_is_noticed(
+    new_file: Callable[[], SqlStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A control: without the check of the lease, the model and the lanes come apart."""
+    monkeypatch.setattr(turning, "hold", lambda _tx, _lease: None)
+    with pytest.raises(AssertionError):
+        try_out(new_file, 300, (Phase.generate,))
+
+
+def test_a_message_that_is_accepted_twice_is_noticed(
+    new_file: Callable[[], SqlStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A control: a message whose name is another one each time."""
+    add, accounts = SqlInbox.add, itertools.count()
+    named_anew = lambda self, entry: add(self, entry._replace(account=f"{next(accounts)}"))  # noqa: E731
+    monkeypatch.setattr(SqlInbox, "add", named_anew)
+    with pytest.raises(AssertionError):
+        try_out(new_file, 300, (Phase.generate,))

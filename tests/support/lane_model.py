@@ -1,6 +1,6 @@
 """What a gateway should be: lists and dictionaries, written from what it promises and not from how it does it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from segue.core.sources import SessionSource
@@ -34,8 +34,8 @@ def seats_of(name: str) -> list[Seat]:
     person = f"scripted:{name}"
 
     def source(chat_type: str, chat_id: str, parent: str | None = None) -> SessionSource:
-        where = {"chat_type": chat_type, "chat_id": chat_id, "parent_chat_id": parent}
-        return SessionSource(platform="scripted", user_id=name, user_name=name.title(), **where)
+        where = SessionSource(platform="scripted", chat_type=chat_type, chat_id=chat_id, parent_chat_id=parent)
+        return replace(where, user_id=name, user_name=name.title())
 
     return [
         Seat(source("dm", name), f"agent:main:scripted:dm:{name}", person, person, ""),
@@ -315,9 +315,9 @@ class Model:
     def crash(self, now: float) -> None:
         """Exactly the lanes in which a turn ran are interrupted."""
         for lane, task in self.tasks.items():
-            task.is_cut_off = True
-            if self.lanes[lane].phase != "suspended":
+            if not task.is_cut_off and self.lanes[lane].phase != "suspended":
                 self.lanes[lane].phase, self.lanes[lane].since = "interrupted", now
+            task.is_cut_off = True
 
     def compress(self, lane: str, fresh: str, summary: str, kept: int) -> None:
         spot = self.lanes[lane]

@@ -1,0 +1,78 @@
+"""What a lane does in a moment that a running gateway seldom meets: each step is taken by the test."""
+
+import pytest
+from lane_bench import Bench
+from lane_model import FRESHNESS, IDLE, SEATS, Seat
+
+from segue.core.inbound import Inbound
+from segue.core.inbox import InboxState
+from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.core.turns import TurnState
+from segue.sessions.queueing import Carry
+from segue.storage.store import SqlStore
+
+ALICE, ALICE_IN_THE_ROOM = SEATS[:2]
+
+
+def bench_on(store: SqlStore, mode: str = "collect", drop: str = "new", cap: int = 9) -> Bench:
+    return Bench(store, mode, drop, cap, False, IDLE, FRESHNESS)
+
+
+def say(bench: Bench, text: str, message_id: str, *, edit: str = "", seat: Seat = ALICE) -> None:
+    bench.now += 1
+    bench.arrive(Inbound(seat.source, message_id, text, edit))
+
+
+def work(bench: Bench, fresh: str = "", seat: Seat = ALICE) -> None:
+    bench.fresh = fresh
+    bench.work(seat.lane, bench.due(seat.lane))
+
+
+def told_and_done(store: SqlStore) -> list[tuple[str, str]]:
+    return [(entry.text, entry.state) for entry in store.read(OWNER, lambda tx: tx.inbox.listed(list(InboxState)))]
+
+
+@pytest.mark.parametrize("drop", ["new", "old", "summarize"])
+def test_an_edit_takes_the_place_of_what_waits_and_needs_no_room(store: SqlStore, drop: str) -> None:
+    bench = bench_on(store, drop=drop, cap=2)
+    say(bench, "one", "m1")
+    say(bench, "tow", "m2")
+    say(bench, "two", "m2", edit="1")
+    assert told_and_done(store) == [("one", "waiting"), ("tow", "cancelled"), ("two", "waiting")]
+
+
+def test_a_mode_chosen_in_a_conversation_decides_what_a_new_message_does(store: SqlStore) -> None:
+    bench = bench_on(store)
+    say(bench, "/queue interrupt", "m1")
+    work(bench, "session")
+    say(bench, "one", "m2")
+    work(bench)
+    say(bench, "two", "m3")
+    assert ALICE.lane not in bench.doing
+    assert told_and_done(store)[1:] == [("one", "cancelled"), ("two", "waiting")]
+
+
+def test_a_command_whose_words_wait_for_an_answer_is_not_carried_out_again(store: SqlStore) -> None:
+    bench = bench_on(store)
+    say(bench, "one", "m1")
+    work(bench, "first")
+    bench.end(ALICE.lane, TurnState.DONE, "An answer.")
+    say(bench, "/new two", "m2")
+    due = bench.due(ALICE.lane)
+    assert isinstance(due, Carry)
+    for fresh in ("second", "third"):
+        bench.fresh = fresh
+        bench.carry_out(None, due.entry)
+    assert [row.to_session for row in store.read(OWNER, lambda tx: tx.lanes.resets(ALICE.lane))] == ["second"]
+    assert told_and_done(store)[1:] == [("two", "waiting")]
+
+
+def test_a_conversation_goes_on_in_a_lane_in_which_nothing_was_said(store: SqlStore) -> None:
+    bench = bench_on(store)
+    say(bench, "one", "m1", seat=ALICE_IN_THE_ROOM)
+    work(bench, "first", ALICE_IN_THE_ROOM)
+    bench.end(ALICE_IN_THE_ROOM.lane, TurnState.DONE, "An answer.")
+    say(bench, "/resume first", "m2")
+    work(bench, "second")
+    lanes = {lane.key: lane.session_id for lane in store.read(OWNER, lambda tx: tx.lanes.listed())}
+    assert lanes == {ALICE.lane: "first", ALICE_IN_THE_ROOM.lane: None}
