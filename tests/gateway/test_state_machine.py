@@ -377,10 +377,12 @@ def new_file(tmp_path: Path) -> Callable[[], SqlStore]:
     return make
 
 
+@pytest.mark.timeout(rounds(120, in_torture=1800))
 def test_lanes_in_a_file_are_what_a_plain_model_says(new_file: Callable[[], SqlStore]) -> None:
     try_out(new_file, rounds(100, in_torture=2000))
 
 
+@pytest.mark.timeout(rounds(120, in_torture=1800))
 def test_lanes_on_a_server_are_what_a_plain_model_says(emptied: Emptied) -> None:
     try_out(lambda: SqlStore(PostgresEngine(emptied.empty())), rounds(15, in_torture=400))
 
