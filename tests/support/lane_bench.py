@@ -163,6 +163,7 @@ class Bench:
                 self.turns += 1
                 batch = Batch(entries, f"turn-{self.turns}", self.presence.run.id, self.fresh, self.now)
                 begun = self.write(begin_answer, batch, self.house, holder.claim)
+                assert begun is not None, "nobody else takes what was found"
                 straight(holder.now_holds(begun.lease))
                 self.doing[lane] = Doing(begun.lease, begun.situation.turn)
             case _:
