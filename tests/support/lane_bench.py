@@ -3,7 +3,7 @@
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from datetime import UTC, timedelta
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from segue.agent.door import Door
 from segue.agent.holding import Presence
@@ -36,14 +36,18 @@ from segue.sessions.reading import placed_view
 from segue.sessions.recovering import interrupt_left
 from segue.sessions.turning import LastReply, Outcome
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class StraightDoor(Door):
     """To the store without a thread: nothing is ever waited for."""
 
-    async def _through(self, act: Callable[[], T]) -> T:
-        return act()
+    async def write(self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return self.store.write(self.scope, work, *args, **kwargs)
+
+    async def read(self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return self.store.read(self.scope, work, *args, **kwargs)
 
 
 def straight(work: "Coroutine[Any, Any, T]") -> T:
