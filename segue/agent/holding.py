@@ -20,15 +20,20 @@ class Presence:
     The door is that of the program itself, not of a person.
     """
 
-    def __init__(self, door: Door, run: Run, is_gone: IsGone) -> None:
+    def __init__(self, door: Door, run: Run, is_gone: IsGone, *, is_alone: bool = False) -> None:
         self.door = door
         self.run = run
         self.is_gone = is_gone
+        self._is_alone = is_alone
+        """Whether there may be no other run of this program."""
         self._held: dict[str, Lease] = {}
         self._beating: asyncio.Task[None] | None = None
 
     async def begin(self) -> None:
-        await self.door.write(leasing.begin_run, self.run)
+        if self._is_alone:
+            await self.door.write(leasing.begin_only_run, self.run, self.is_gone)
+        else:
+            await self.door.write(leasing.begin_run, self.run)
         self._beating = asyncio.create_task(self._beat())
 
     def holds(self, lease: Lease) -> None:

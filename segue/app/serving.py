@@ -110,7 +110,7 @@ class Serving:
         routing = Routing(keys, self._access_on, settings.queue.on, self._agent_of, self._reading, posting)
         hooks = Hooks(load(Group.HOOKS))
         self.gateway: Gateway = assemble(
-            Grounds(store, run, is_gone),
+            Grounds(store, run, is_gone, is_alone=not settings.is_on_server),
             house,
             staff,
             means,

@@ -22,6 +22,7 @@ from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.text import one_line
 from segue.ports.platform import Platform
 from segue.ports.store import Transaction
+from segue.sessions.leasing import living_runs, refuse_second
 from segue.storage.store import SqlStore
 from segue.upkeep.living import is_gone, this_run
 
@@ -42,7 +43,7 @@ def run() -> None:
 
     with app.open_store(chosen=settings) as store:
         if not settings.is_on_server:
-            _refuse_second(store)
+            store.read(OWNER_AT_CONSOLE, refuse_second, GATEWAY, is_gone)
         platforms = platforms_of(settings, store)
         if len(platforms) == 1:
             logging.warning("Only jobs run here: name a platform under `platforms` in config.yaml to be reached there.")
@@ -128,9 +129,4 @@ def _wait_for_end(runs: list[Run]) -> None:
 
 
 def _living(tx: Transaction) -> list[Run]:
-    return [run for run in tx.leases.open_runs() if run.program == GATEWAY and not is_gone(run)]
-
-
-def _refuse_second(store: SqlStore) -> None:
-    if others := store.read(OWNER_AT_CONSOLE, _living):
-        raise InUse(f"A gateway of this home runs already, as process {others[0].pid}; `segue gateway stop` ends it.")
+    return living_runs(tx, GATEWAY, is_gone)

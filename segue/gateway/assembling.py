@@ -33,6 +33,8 @@ class Grounds(NamedTuple):
     store: Store
     run: Run
     is_gone: IsGone
+    is_alone: bool = False
+    """Whether there may be no other gateway here."""
 
 
 def traits_among(platforms: Sequence[Platform]) -> Callable[[str, str], Traits | None]:
@@ -55,7 +57,7 @@ def assemble(
 ) -> Gateway:
     """Every part with the ones it works with. What arrives has a door of its own, so that nothing keeps it waiting."""
     door, front = Door(grounds.store, OWNER_AT_CONSOLE), Door(grounds.store, OWNER_AT_CONSOLE)
-    presence = Presence(door, grounds.run, grounds.is_gone)
+    presence = Presence(door, grounds.run, grounds.is_gone, is_alone=grounds.is_alone)
     desk = Desk(front, routing, lambda accepted: gateway.accepted(accepted))
     connections = [Connection(door, presence, one, desk, lambda fact: gateway.told(fact)) for one in platforms]
     deliveries = {(one.platform.name, one.platform.account): one.delivery for one in connections}

@@ -17,6 +17,22 @@ def begin_run(tx: Transaction, run: Run) -> None:
     tx.leases.add_run(run)
 
 
+def begin_only_run(tx: Transaction, run: Run, is_gone: IsGone) -> None:
+    """Begin a run of a gateway that is alone, in the transaction that makes sure of it."""
+    refuse_second(tx, run.program, is_gone)
+    begin_run(tx, run)
+
+
+def refuse_second(tx: Transaction, program: str, is_gone: IsGone) -> None:
+    """Tell a gateway that comes second who was first."""
+    if others := living_runs(tx, program, is_gone):
+        raise InUse(f"A gateway of this home runs already, as process {others[0].pid}; `segue gateway stop` ends it.")
+
+
+def living_runs(tx: Transaction, program: str, is_gone: IsGone) -> list[Run]:
+    return [run for run in tx.leases.open_runs() if run.program == program and not is_gone(run)]
+
+
 def end_run(tx: Transaction, run_id: str, now: float) -> None:
     tx.leases.change_run(run_id, ended_at=now)
 

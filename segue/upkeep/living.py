@@ -24,7 +24,7 @@ def is_gone(run: Run) -> bool:
         return False
     if run.boot != _boot():
         return True
-    return not _exists(run.pid) or _started(run.pid) != run.process_started
+    return not _exists(run.pid) or _is_over(run.pid) or _started(run.pid) != run.process_started
 
 
 def _exists(pid: int) -> bool:
@@ -44,9 +44,18 @@ def _boot() -> str:
         return f"{sys.platform} without a boot id"
 
 
+def _is_over(pid: int) -> bool:
+    """Whether a process has ended, though whoever started it has not asked how: in a container maybe nobody will."""
+    return _stat(pid)[:1] == ["Z"]
+
+
 def _started(pid: int) -> str:
     """When a process began, in ticks since the machine did; nothing where the system does not tell."""
+    return next(iter(_stat(pid)[19:]), "")
+
+
+def _stat(pid: int) -> list[str]:
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return ""
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []

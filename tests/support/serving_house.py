@@ -1,0 +1,80 @@
+"""The gateway as the product puts it together, on a stage and with a model that does what it is told."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lane_house import _is_busy
+from obedient_model import Obedient
+
+from segue import app, config
+from segue.app import crew
+from segue.app.serving import PROGRAM, Serving
+from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.storage.store import SqlStore
+from segue.testing import ScriptedPlatform, Stage
+from segue.upkeep.living import this_run
+
+Work = Callable[[], Awaitable[None]]
+
+EVERYBODY = {"dm": "open", "groups": ["*"], "mention": False}
+USUAL: dict[str, Any] = {
+    "model": "openai/obedient",
+    "owners": ["scripted:owner"],
+    "access": {"scripted": EVERYBODY, "other": EVERYBODY},
+    "agent": {"approvals": "allow"},
+    "queue": {"debounce": 0},
+}
+
+
+def write_settings(home: Path, **more: Any) -> Path:
+    """A home in which everybody may speak and one person is the owner."""
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (home / "config.yaml").write_text(json.dumps(USUAL | more), "utf-8")  # which is YAML, too
+    (home / "config.yaml").chmod(0o600)
+    return home
+
+
+class Served:
+    """A gateway of a home, here in this process."""
+
+    def __init__(self, home: Path, stages: dict[str, Stage]) -> None:
+        self.settings = config.load(home, {})
+        self.stages = stages
+        self.store: SqlStore = app.open_store(chosen=self.settings)
+
+    async def quiet(self, seconds: float = 20.0) -> None:
+        """Wait until everything that was said has come to its end and everything was sent."""
+        async with asyncio.timeout(seconds):
+            while any(stage.waiting() for stage in self.stages.values()) or self.store.read(OWNER, _is_busy):
+                await asyncio.sleep(0.02)
+
+    def run(self, work: Work, seconds: float = 60.0) -> None:
+        asyncio.run(asyncio.wait_for(self._lives(work), seconds))
+
+    def close(self) -> None:
+        self.store.close()
+
+    async def _lives(self, work: Work) -> None:
+        stop = asyncio.Event()
+        platforms = [ScriptedPlatform(stage, name) for name, stage in self.stages.items()]
+        serving = Serving(self.settings, self.store, this_run(PROGRAM), platforms, stop.set)
+        serving.begin()
+        living = asyncio.create_task(serving.gateway.run(stop))
+        try:
+            await work()
+        finally:
+            stop.set()
+            await living
+            await serving.close()
+
+
+def use_obedient_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody else answers."""
+    monkeypatch.setattr(crew, "ProviderModel", Obedient)
+    monkeypatch.setattr(crew, "warm_up", len)
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    monkeypatch.setattr(Obedient, "asked", [])

@@ -1,0 +1,231 @@
+"""`segue gateway run` as people run it: killed, asked to end, started twice, and started again."""
+
+import asyncio
+import json
+import os
+import signal
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
+from pathlib import Path
+from subprocess import Popen
+from typing import Any
+
+import pytest
+from gateway_process import House, kill
+from lane_house import dm
+
+from segue.core.background import Process, ProcessState
+from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.ports.store import Transaction
+from segue.storage.engines import engine_at
+from segue.storage.store import SqlStore
+from segue.testing import Stage
+from segue.testing.remote import Backstage
+
+pytestmark = [pytest.mark.torture, pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")]
+
+KEY = "agent:main:scripted:dm:owner"
+CHILDREN = 5
+
+MakeHouse = Callable[..., House]
+
+
+@pytest.fixture
+def make_house(tmp_path: Path) -> Iterator[MakeHouse]:
+    made: list[House] = []
+
+    def make(**settings: Any) -> House:
+        made.append(House(tmp_path, **settings))
+        return made[-1]
+
+    yield make
+    for house in made:
+        house.close()
+
+
+def on_stage(house: House, work: Callable[[Stage], Awaitable[None]]) -> Stage:
+    """Something that happens on a stage which outlives the gateways."""
+    stage = Stage()
+
+    async def all_of_it() -> None:
+        async with Backstage(stage, house.socket):
+            await asyncio.wait_for(work(stage), 100)
+
+    asyncio.run(all_of_it())
+    return stage
+
+
+async def until(is_so: Callable[[], object], house: House, seconds: float = 40.0) -> float:
+    """Wait until something is the case; how many seconds that took."""
+    began = time.monotonic()
+    while not is_so():
+        assert time.monotonic() - began < seconds, house.log.read_text()
+        await asyncio.sleep(0.02)
+    return time.monotonic() - began
+
+
+async def ended(process: "Popen[str]") -> int:
+    return await asyncio.to_thread(process.wait, 40)
+
+
+def terminal(command: str, **more: Any) -> str:
+    return f"use terminal {json.dumps({'command': command, **more})}"
+
+
+def look(house: House, work: Callable[[Transaction], Any]) -> Any:
+    with SqlStore(engine_at(house.home / "state.db")) as store:
+        return store.read(OWNER, work)
+
+
+def is_alive(process: Process) -> bool:
+    """Whether anything is left of the session that a process began."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, *fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if state != "Z" and fields[2] == str(process.pid):
+            return True
+    return False
+
+
+def test_what_ran_in_the_background_of_a_killed_gateway_is_gone_and_known_as_lost(make_house: MakeHouse) -> None:
+    house = make_house()
+    seconds: list[float] = []
+
+    async def work(stage: Stage) -> None:
+        gateway = house.begin()
+        for number in range(CHILDREN):
+            stage.say(dm("owner"), terminal("trap '' TERM HUP; while :; do sleep 1; done", background=True))
+            await until(partial(_has_more, stage, number), house)
+        children: list[Process] = look(house, lambda tx: tx.processes.running())
+        assert len(children) == CHILDREN
+        assert all(map(is_alive, children)), "the control: they live as long as the gateway does"
+        await asyncio.to_thread(kill, gateway)
+        seconds.append(await until(lambda: not any(map(is_alive, children)), house, 10.0))
+        house.begin()
+        stage.say(dm("owner"), "and now?")
+        await until(lambda: "You said: and now?" in stage.posted_to("owner"), house)
+        lost: list[Process] = look(house, lambda tx: [tx.processes.find(child.id) for child in children])
+        assert [child.state for child in lost] == [ProcessState.LOST] * CHILDREN
+
+    on_stage(house, work)
+    print(f"{CHILDREN} deaf children were gone {seconds[0]:.2f} s after their gateway was killed.")
+
+
+def test_an_answer_that_comes_in_time_is_given_before_the_gateway_ends(make_house: MakeHouse) -> None:
+    house = make_house(agent={"approvals": "allow", "drain_timeout": 20})
+
+    async def work(stage: Stage) -> None:
+        gateway = house.begin()
+        stage.say(dm("owner"), "wait 2")
+        await until(lambda: house.home.joinpath("state.db").exists() and look(house, _has_running), house)
+        gateway.send_signal(signal.SIGTERM)
+        assert await ended(gateway) == 0, house.log.read_text()
+        assert stage.posted_to("owner") == ["You said: wait 2"]
+        assert not look(house, _has_running)
+
+    on_stage(house, work)
+
+
+def test_an_answer_that_takes_too_long_is_carried_on_by_the_next_life(make_house: MakeHouse) -> None:
+    house = make_house(agent={"approvals": "allow", "drain_timeout": 1})
+
+    async def work(stage: Stage) -> None:
+        gateway = house.begin()
+        stage.say(dm("owner"), "wait 6")
+        await until(lambda: house.home.joinpath("state.db").exists() and look(house, _has_running), house)
+        gateway.send_signal(signal.SIGTERM)
+        began = time.monotonic()
+        assert await ended(gateway) == 0, house.log.read_text()
+        assert 1.0 <= time.monotonic() - began < 5.0
+        assert stage.posted == []
+        lane = look(house, lambda tx: tx.lanes.find(KEY))
+        assert (lane.phase, lane.phase_reason) == ("interrupted", "shutdown_timeout")
+        stage.say(dm("owner"), "meanwhile")
+        house.begin()
+        await until(lambda: len(stage.posted) >= 2, house)
+        await asyncio.sleep(1.5)
+        assert stage.posted_to("owner") == ["You said: wait 6", "You said: meanwhile"]
+        lane = look(house, lambda tx: tx.lanes.find(KEY))
+        assert lane.phase == "active"
+
+    on_stage(house, work)
+
+
+def test_a_second_gateway_of_one_home_refuses_to_start(make_house: MakeHouse) -> None:
+    house = make_house()
+
+    async def work(stage: Stage) -> None:
+        gateway = house.begin()
+        await until(lambda: stage.looks, house)
+        refused = await asyncio.to_thread(house.ask, "gateway", "run")
+        assert refused.returncode != 0
+        (sentence,) = refused.stderr.strip().splitlines()
+        assert f"A gateway of this home runs already, as process {gateway.pid}" in sentence
+        stage.say(dm("owner"), "are you there?")
+        await until(lambda: stage.posted, house)
+        stopped = await asyncio.to_thread(house.ask, "gateway", "stop")
+        assert stopped.returncode == 0, stopped.stderr
+        assert await ended(gateway) == 0
+        third = house.begin()
+        before = stage.looks
+        await until(lambda: stage.looks > before, house)
+        assert third.poll() is None, "the control: where none runs, one starts"
+
+    on_stage(house, work)
+
+
+def test_a_gateway_that_nobody_has_buried_is_in_nobodys_way(make_house: MakeHouse) -> None:
+    """Where it was started by something that does not ask how it ended, as in many containers, a zombie is left."""
+    house = make_house()
+
+    async def work(stage: Stage) -> None:
+        gateway = house.begin()
+        await until(lambda: stage.looks, house)
+        os.kill(gateway.pid, signal.SIGKILL)
+        stat = Path(f"/proc/{gateway.pid}/stat")
+        await until(lambda: stat.read_text().rpartition(")")[2].split()[0] == "Z", house)
+        stage.say(dm("owner"), "are you there?")
+        house.begin()
+        await until(lambda: stage.posted, house)
+
+    on_stage(house, work)
+
+
+def test_two_that_begin_at_the_same_moment_are_one_in_the_end(make_house: MakeHouse) -> None:
+    house = make_house()
+
+    async def work(stage: Stage) -> None:
+        gateways = [house.begin() for _ in range(3)]
+        await until(lambda: stage.looks and sum(one.poll() is None for one in gateways) <= 1, house)
+        assert [one.poll() is None for one in gateways].count(True) == 1, house.log.read_text()
+        assert house.log.read_text().count("runs already") == 2
+        stage.say(dm("owner"), "are you there?")
+        await until(lambda: stage.posted, house)
+
+    on_stage(house, work)
+
+
+def test_a_command_that_kills_the_gateway_is_not_run_again(make_house: MakeHouse) -> None:
+    house = make_house()
+
+    async def work(stage: Stage) -> None:
+        gateway = house.begin()
+        stage.say(dm("owner"), terminal("echo ran >> ran; kill -9 $PPID"))
+        assert await ended(gateway) == -signal.SIGKILL
+        house.begin()
+        await until(lambda: stage.posted, house)
+        assert (house.folder / "ran").read_text() == "ran\n"
+        assert "unknown" in stage.posted_to("owner")[0]
+
+    on_stage(house, work)
+
+
+def _has_more(stage: Stage, number: int) -> bool:
+    return len(stage.posted) > number
+
+
+def _has_running(tx: Transaction) -> bool:
+    return bool(tx.inbox.listed(("running",)))
