@@ -158,6 +158,8 @@ class Office:
         batch = Batch(due.entries, turn_id, self._presence.run.id, fresh_id, time.time(), due.is_fresh)
         try:
             begun = await self._door.write(begin_answer, batch, self._house, holder.claim)
+        except LeaseLost:
+            raise  # another gateway answers
         except InUse as error:
             await self._door.write(self._tell_busy, due.entries[0], str(error))
             self._sent()

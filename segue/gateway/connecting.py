@@ -13,6 +13,7 @@ from segue.core.leases import Lease, platform_lease
 from segue.core.scope import OWNER
 from segue.gateway.delivery import Delivery
 from segue.gateway.desk import Desk
+from segue.gateway.fencing import FencedDoor
 from segue.hookspecs import Tell, nobody
 from segue.ports.platform import Intake, Platform
 from segue.ports.store import Transaction
@@ -56,7 +57,8 @@ class Connection:
         self._intake = _Door(platform, desk)
         self.platform = platform
         self.link = Link()
-        self.delivery = Delivery(door, platform, tell)
+        self._fence = FencedDoor(door)
+        self.delivery = Delivery(self._fence, platform, tell)
 
     async def run(self) -> None:
         """Be connected, again and again, until cancelled."""
@@ -72,6 +74,7 @@ class Connection:
                 await asyncio.sleep(FIRST_PAUSE)
                 continue
             self._presence.holds(lease)
+            self._fence.lease = lease
             try:
                 await self._connected()
             finally:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from weakref import WeakValueDictionary
 
 from segue.agent.door import Door
-from segue.core.errors import StoreError
+from segue.core.errors import LeaseLost, StoreError
 from segue.core.outbox import Letter, OutboxState, What
 from segue.hookspecs import ReplyDelivered, Tell, nobody
 from segue.ports.failpoints import Point, reached
@@ -64,6 +64,8 @@ class Delivery:
                 sender.cancel()
             if self._senders:
                 await asyncio.wait(self._senders.values())
+            self._chats.clear()  # what has become of these, only the store knows from now on
+            self._known.clear()
 
     def is_idle(self) -> bool:
         return not self._senders
@@ -120,6 +122,10 @@ class Delivery:
             return await self._attempt(waiting, waiting[0])
         except StoreError as error:
             _log.warning("What was sent cannot be noted; it is tried again: %s", error)
+            await asyncio.sleep(LOOK_SECONDS)
+            return False
+        except LeaseLost:
+            self.wake()  # whoever collects finds it out, too, and ends this
             await asyncio.sleep(LOOK_SECONDS)
             return False
 

@@ -1,7 +1,7 @@
 """A lane that this process works in: the right to it, and to the session that it is in."""
 
 from segue.agent.holding import Holds, Presence
-from segue.core.leases import Lease, lane_lease, session_lease
+from segue.core.leases import Lease, Run, lane_lease, session_lease
 from segue.core.scope import OWNER
 from segue.ports.store import Transaction
 from segue.sessions import leasing
@@ -22,8 +22,12 @@ class LaneHolder(Holds):
         leasing.hold(tx, self.lease)
         name, run = session_lease(session_id), self._presence.run
         if self._session is None or self._session.name != name or not leasing.keep(tx, self._session):
-            self._claimed = leasing.take_lease(tx, name, run.id, principal, self._presence.is_gone)
+            self._claimed = leasing.take_lease(tx, name, run.id, principal, self._has_no_say)
         return self.lease
+
+    def _has_no_say(self, run: Run) -> bool:
+        """Another gateway that had the session had it for the lane, which is ours now: nothing of it is stored here."""
+        return run.program == self._presence.run.program or self._presence.is_gone(run)
 
     async def now_holds(self, lease: Lease) -> None:  # noqa: ARG002 - the lane's, which is the same for every session
         claimed, self._claimed = self._claimed, None

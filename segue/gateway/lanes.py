@@ -85,6 +85,8 @@ class Lanes:
                         break
             except LeaseLost:
                 _log.warning("Another gateway has taken over a lane; it goes on there.")
+            except InUse as error:
+                _log.warning("What waits in a lane waits a little longer: %s", error)
             finally:
                 await self._unless_broken(holder.let_go)
 

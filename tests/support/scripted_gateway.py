@@ -10,8 +10,10 @@ from typing import Any
 from lane_house import Building
 from places import Probe
 
+from segue.agent import holding
 from segue.core.events import Reply, ToolCall
 from segue.core.inbound import Receipt
+from segue.core.leases import Lease
 from segue.core.policy import ResetMode, ResetPolicies, ResetPolicy
 from segue.core.queueing import QueueRules
 from segue.core.silence import FAREWELL_REQUEST
@@ -22,8 +24,10 @@ from segue.gateway.watching import Watching
 from segue.ports.failpoints import Point, arm
 from segue.ports.model import Request
 from segue.ports.platform import Arriving, Traits
-from segue.sessions import accepting, admitting, drafting
+from segue.ports.tool import ToolSpec
+from segue.sessions import accepting, admitting, drafting, leasing
 from segue.storage.engines import engine_at
+from segue.storage.leases import SqlLeases
 from segue.storage.store import SqlStore
 from segue.testing import ScriptedModel, Stage
 from segue.testing.remote import RemotePlatform
@@ -50,6 +54,8 @@ def answer(request: Request) -> Reply:
             break
         elif message["role"] == "user":
             said.append(str(message["content"]))
+    if not has_result and any("poison" in text for text in said):
+        return Reply("", (ToolCall("call-poison", "poison", "{}"),), finish_reason="tool_calls")
     if not has_result and any("tool" in text for text in said):
         name = "-".join(text.split()[0] for text in reversed(said))
         return Reply("", (ToolCall(f"call-{name}", "probe", f'{{"name": "{name}"}}'),), finish_reason="tool_calls")
@@ -69,6 +75,23 @@ def _remembered(request: Request) -> Reply:
     return Reply("", (call,), finish_reason="tool_calls")
 
 
+class Poison(Probe):
+    """A tool that takes its program with it, and may be run again."""
+
+    def __init__(self, log: Path) -> None:
+        async def die(_arguments: dict[str, Any]) -> str:
+            with log.open("a") as file:
+                file.write("poison\n")
+            os.kill(os.getpid(), signal.SIGKILL)
+            return "survived"
+
+        super().__init__(die)
+        self.spec = ToolSpec("poison", "For tests.", {"type": "object"})
+
+    def is_idempotent(self, _arguments: dict[str, Any]) -> bool:
+        return True
+
+
 async def live(request: dict[str, Any]) -> None:
     """One life, until a signal ends it."""
     log = Path(request["tool_log"])
@@ -79,6 +102,8 @@ async def live(request: dict[str, Any]) -> None:
         await asyncio.sleep(request["pause"])
         return "looked"
 
+    if request.get("refusals"):
+        _hurry(request["lease_seconds"], Path(request["refusals"]))
     if request.get("control"):
         _CONTROLS[request["control"]]()
     if request.get("failpoint"):
@@ -90,7 +115,7 @@ async def live(request: dict[str, Any]) -> None:
         store,
         Stage(),
         model=ScriptedModel(answer, pause=request["pause"] / 10),
-        tools=[Probe(probe)],
+        tools=[Probe(probe), Poison(log)],
         name=f"run{os.getpid()}",
         queue=QueueRules(debounce=timedelta(0), cap=10_000),
         is_gone=is_gone,
@@ -174,9 +199,37 @@ def _forget_drafts() -> None:
     drafting.begin_draft = begin_draft
 
 
+def _hurry(seconds: float, refusals: Path) -> None:
+    """Leases that end soon, and a line for everything that was refused because one had changed hands."""
+    setattr(leasing, "LEASE_SECONDS", seconds)  # noqa: B010 - as a test does it
+    setattr(holding, "RENEWAL_SECONDS", seconds / 3)  # noqa: B010
+    careful = SqlLeases.hold
+
+    def hold(self: SqlLeases, lease: Lease, span: float) -> bool:
+        is_ours = careful(self, lease, span)
+        if not is_ours:
+            with refusals.open("a") as file:
+                file.write(f"{lease.name}\n")
+        return is_ours
+
+    setattr(SqlLeases, "hold", hold)  # noqa: B010
+
+
+def _hold_everything() -> None:
+    """Without the guard: whoever has lost a lease goes on as if it were theirs."""
+    careful = SqlLeases.hold
+
+    def hold(self: SqlLeases, lease: Lease, span: float) -> bool:
+        careful(self, lease, span)
+        return True
+
+    setattr(SqlLeases, "hold", hold)  # noqa: B010
+
+
 _CONTROLS = {
     "acknowledge first": _acknowledge_first,
     "forget names": _forget_names,
     "note no farewell": _note_no_farewell,
     "forget drafts": _forget_drafts,
+    "hold everything": _hold_everything,
 }

@@ -12,7 +12,8 @@ from obedient_model import Obedient
 
 from segue import app, config
 from segue.app import crew
-from segue.app.serving import PROGRAM, Serving
+from segue.app.serving import Serving
+from segue.core.leases import GATEWAY
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.storage.store import SqlStore
 from segue.testing import ScriptedPlatform, Stage
@@ -61,7 +62,7 @@ class Served:
     async def _lives(self, work: Work) -> None:
         stop = asyncio.Event()
         platforms = [ScriptedPlatform(stage, name) for name, stage in self.stages.items()]
-        serving = Serving(self.settings, self.store, this_run(PROGRAM), platforms, stop.set)
+        serving = Serving(self.settings, self.store, this_run(GATEWAY), platforms, stop.set)
         serving.begin()
         living = asyncio.create_task(serving.gateway.run(stop))
         try:

@@ -1,0 +1,45 @@
+"""The way to the store for whoever is connected with a platform: once somebody else is, nothing more gets through."""
+
+from collections.abc import Callable
+from copy import copy
+from typing import Concatenate, ParamSpec, TypeVar
+
+from segue.agent.door import Door
+from segue.core.errors import LeaseLost
+from segue.core.leases import Lease
+from segue.ports.store import Transaction
+from segue.sessions.leasing import hold
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class FencedDoor(Door):
+    """Every transaction makes sure that a lease is still ours."""
+
+    def __init__(self, door: Door) -> None:
+        vars(self).update(vars(copy(door)))
+        self.lease: Lease | None = None
+
+    async def write(self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        def fenced(tx: Transaction) -> T:
+            if self.lease is not None:
+                hold(tx, self.lease)
+            return work(tx, *args, **kwargs)
+
+        return await super().write(fenced)
+
+    async def read(self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        def fenced(tx: Transaction) -> T:
+            if self.lease is not None:
+                _see(tx, self.lease)
+            return work(tx, *args, **kwargs)
+
+        return await super().read(fenced)
+
+
+def _see(tx: Transaction, lease: Lease) -> None:
+    """As `hold` does, for those who only read."""
+    held = tx.leases.find(lease.name)
+    if held is None or (held.owner, held.epoch) != (lease.owner, lease.epoch):
+        raise LeaseLost("Another gateway is connected there now.")
