@@ -15,7 +15,7 @@ from segue.core.messages import Spot
 from segue.core.outbox import What
 from segue.core.principals import scope_in
 from segue.core.reading import Reading
-from segue.core.scope import Principal, Scope
+from segue.core.scope import OWNER, Principal, Scope
 from segue.gateway.holding import LaneHolder
 from segue.ports.store import Transaction
 from segue.sessions.answering import House
@@ -27,6 +27,8 @@ from segue.sessions.leasing import hold
 
 AT_ONCE = frozenset({"status", "help", "sessions", "search", "history", "usage", "context", "stop"})
 """Commands that need not wait until an answer has been written."""
+EVERYWHERE = frozenset({"sethome", "handoff"})
+"""Commands of owners that are about other places than the one in which they are given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +75,10 @@ class Clerk:
         scope = scope_in(parse_key(entry.lane_key, self._keys.main_key), Principal(entry.person))
         errand = Errand(entry, command, self._means.stop_suspends)
         situated = partial(self._situated, holder, entry, scope)
+        is_everywhere = command.name in EVERYWHERE and entry.person == OWNER
+        door = self._door if is_everywhere else self._door.under(scope)
         try:
-            answer = await self._door.under(scope).write(carry_out, errand, self._house, situated)
+            answer = await door.write(carry_out, errand, self._house, situated)
         except StoreError:
             raise
         except SegueError as error:

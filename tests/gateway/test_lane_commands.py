@@ -51,6 +51,25 @@ def test_a_new_conversation_begins_and_there_is_a_way_back(store: SqlStore) -> N
     assert said == ["remember the leeks", "You said: remember the leeks", "and the leeks?", "You said: and the leeks?"]
 
 
+def test_the_first_thing_said_in_a_lane_can_be_to_go_on_elsewhere(store: SqlStore) -> None:
+    keys = KeyRules(owners=frozenset({"scripted:alice", "scripted:second"}))
+    stage = Stage()
+    talk(Building(store, stage, keys=keys), "remember the leeks")
+    session = store.read(OWNER, lambda tx: tx.lanes.find(KEY))
+    assert session is not None
+    posted = talk(
+        Building(store, stage, keys=keys, name="again"), f"/resume {session.session_id}", "and now?", person="second"
+    )
+    assert posted[0].startswith("You are in “remember the leeks” now")
+    moved = store.read(OWNER, lambda tx: tx.lanes.find("agent:main:scripted:dm:second"))
+    assert moved is not None
+    assert moved.session_id == session.session_id
+
+
+def test_stop_is_answered_even_if_nothing_was_being_done(store: SqlStore) -> None:
+    assert talk(Building(store, Stage()), "/stop") == ["Stopped."]
+
+
 def test_what_stands_behind_new_is_the_first_thing_said(store: SqlStore) -> None:
     posted = talk(Building(store, Stage(), triggers=("fresh start",)), "one", "/new two\nlines", "Fresh start three")
     assert posted[2] == "You said: two\nlines"

@@ -1,0 +1,150 @@
+"""A turn ends when somebody says so or it takes too long, whatever its tool thinks of that."""
+
+import asyncio
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from lane_house import dm
+from serving_house import Served, use_obedient_model, write_settings
+
+from segue.core.lifecycle import Phase
+from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.testing import Stage
+
+KEY = "agent:main:scripted:dm:owner"
+DEAF = "trap '' TERM INT HUP QUIT; echo $$ > deaf; while :; do sleep 30; done"
+"""A shell, and what it starts, that no signal reaches which could be ignored."""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in which tools work."""
+    use_obedient_model(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+def served(place: Path, stage: Stage, **settings: object) -> Iterator[Served]:
+    made = Served(write_settings(place / "home", **settings), {"scripted": stage})
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def patient(place: Path, stage: Stage) -> Iterator[Served]:
+    yield from served(place, stage)
+
+
+@pytest.fixture
+def hasty(place: Path, stage: Stage) -> Iterator[Served]:
+    yield from served(place, stage, agent={"approvals": "allow", "turn_timeout": 1})
+
+
+def terminal(command: str) -> str:
+    return f"use terminal {json.dumps({'command': command, 'timeout': 60})}"
+
+
+async def deaf_shell(place: Path) -> int:
+    """The number of the session of the shell, as soon as it runs."""
+    file = place / "deaf"
+    async with asyncio.timeout(20):
+        while not (file.exists() and file.read_text().strip()):
+            await asyncio.sleep(0.01)
+    return int(file.read_text())
+
+
+def is_there(session: int) -> bool:
+    """Whether anything is left of a session of processes."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, *fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if state != "Z" and fields[2] == str(session):
+            return True
+    return False
+
+
+def test_stop_ends_a_tool_that_ignores_signals_within_two_seconds(place: Path, stage: Stage, patient: Served) -> None:
+    seconds: list[float] = []
+
+    async def work() -> None:
+        stage.say(dm("owner"), terminal(DEAF))
+        session = await deaf_shell(place)
+        began = time.monotonic()
+        stage.say(dm("owner"), "/stop")
+        while is_there(session) or not stage.posted:
+            assert time.monotonic() - began < 10, stage.posted
+            await asyncio.sleep(0.01)
+        seconds.append(time.monotonic() - began)
+        stage.say(dm("owner"), "and now?")
+        await patient.quiet()
+
+    patient.run(work)
+    print(f"A deaf shell and its turn had ended {seconds[0]:.2f} s after /stop.")
+    assert seconds[0] < 2.0
+    assert stage.posted_to("owner")[-1] == "You said: and now?"
+
+
+def test_nothing_else_ends_that_tool(place: Path, stage: Stage, patient: Served) -> None:
+    """The control: asked to end, as others would ask it, it goes on."""
+
+    async def work() -> None:
+        stage.say(dm("owner"), terminal(DEAF))
+        session = await deaf_shell(place)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            os.killpg(session, number)
+        await asyncio.sleep(2.0)
+        assert is_there(session)
+        stage.say(dm("owner"), "/stop")
+        await patient.quiet()
+
+    patient.run(work)
+
+
+def test_a_turn_that_takes_too_long_is_stopped_and_its_sender_told(place: Path, stage: Stage, hasty: Served) -> None:
+    seconds: list[float] = []
+
+    async def work() -> None:
+        began = time.monotonic()
+        stage.say(dm("owner"), terminal(DEAF))
+        session = await deaf_shell(place)
+        await hasty.quiet()
+        seconds.append(time.monotonic() - began)
+        assert not is_there(session)
+        lane = hasty.store.read(OWNER, lambda tx: tx.lanes.find(KEY))
+        assert lane is not None
+        assert lane.phase is Phase.ACTIVE
+        stage.say(dm("owner"), "and now?")
+        await hasty.quiet()
+
+    hasty.run(work)
+    assert stage.posted_to("owner") == [
+        "The answer took longer than 1 seconds and was stopped.",
+        "You said: and now?",
+    ]
+    (dead,) = hasty.store.read(OWNER, lambda tx: tx.inbox.listed(("dead",)))
+    assert "took longer than 1 seconds" in (dead.reason or "")
+    assert 1.0 <= seconds[0] < 5.0
+
+
+def test_one_that_ends_in_time_is_not(stage: Stage, hasty: Served) -> None:
+    """The control: the same limit, and a tool that is quicker."""
+
+    async def work() -> None:
+        stage.say(dm("owner"), terminal("sleep 0.2; echo done"))
+        await hasty.quiet()
+
+    hasty.run(work)
+    (posted,) = stage.posted_to("owner")
+    assert posted.startswith("The tool said: done")
