@@ -88,10 +88,11 @@ class KillLoop:
         (self._folder / "tools").touch()
         self.report = Report()
 
-    async def run(self, kills: int) -> Report:
+    async def run(self, kills: int, most: int = 0) -> Report:
+        """So many kills, and up to `most` until enough of them fell into every place."""
         began = time.monotonic()
         async with self._open():
-            while self.report.kills < kills or (self.report.kills < 2 * kills and not self._is_telling()):
+            while self.report.kills < kills or (self.report.kills < most and not self._is_telling()):
                 self._talk()
                 pid = await self._born()
                 await asyncio.sleep(self._random.uniform(0.005, self._longest_life))
@@ -108,17 +109,18 @@ class KillLoop:
         """Whether enough kills fell into every place."""
         return all(self.report.places[place] >= ENOUGH for place in PLACES)
 
-    async def die_at(self, point: str, nth: int) -> Report:
-        """One life that ends where it is told to, and one that goes on."""
+    async def die_at(self, point: str, *nths: int) -> Report:
+        """Lives that end where they are told to, and one that goes on."""
         async with self._open():
-            self._talk(always=True)
-            pause = 0.3 if self._request.get("is_streaming") else self._request["pause"]  # so that there are edits
-            dying = self._request | {"failpoint": point, "nth": nth, "pause": pause}
-            pid = await asyncio.to_thread(self._nursery.start, dying)
-            if await asyncio.to_thread(self._nursery.is_gone, pid, 10.0):
-                self.report.kills = 1
-            else:
-                await asyncio.to_thread(self._nursery.end, pid)
+            for nth in nths:
+                self._talk(always=True)
+                pause = 0.3 if self._request.get("is_streaming") else self._request["pause"]  # so that there are edits
+                dying = self._request | {"failpoint": point, "nth": nth, "pause": pause}
+                pid = await asyncio.to_thread(self._nursery.start, dying)
+                if await asyncio.to_thread(self._nursery.is_gone, pid, 10.0):
+                    self.report.kills += 1
+                else:
+                    await asyncio.to_thread(self._nursery.end, pid)
             await self._finish()
         self._judge()
         self._store.close()

@@ -36,8 +36,9 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str | Path:
 
 @pytest.mark.parametrize("has_key", [True, False], ids=["with a key", "without"])
 def test_nothing_is_lost_or_answered_twice(place: str | Path, nursery: Nursery, has_key: bool) -> None:
-    kills = rounds(70 if has_key else 30, in_torture=1000)
-    report = asyncio.run(KillLoop(place, nursery, has_key=has_key).run(kills))
+    kills = rounds(60 if has_key else 40, in_torture=1000)
+    most = 3 * kills if has_key else 0
+    report = asyncio.run(KillLoop(place, nursery, has_key=has_key).run(kills, most))
     print(report)
     assert report.violations == {}
     if has_key:
@@ -75,26 +76,24 @@ def test_without_the_row_of_what_is_shown_it_would_not_be(tmp_path: Path, nurser
 @pytest.mark.parametrize("control", ["acknowledge first", "forget names"])
 def test_without_its_guards_it_would(tmp_path: Path, nursery: Nursery, control: str) -> None:
     """The same people, the same kills, and one promise taken out: the checks must notice."""
-    report = asyncio.run(KillLoop(tmp_path / "state.db", nursery, control=control).run(40))
+    report = asyncio.run(KillLoop(tmp_path / "state.db", nursery, control=control).run(25))
     print(report)
     assert report.lost if control == "acknowledge first" else report.twice
 
 
-@pytest.mark.parametrize("nth", [1, 2, 3])
 @pytest.mark.parametrize("point", POINTS)
-def test_killed_at_any_commit_it_goes_on_as_if_nothing_had_been(
-    tmp_path: Path, nursery: Nursery, point: Point, nth: int
-) -> None:
-    died_at(tmp_path / "state.db", nursery, point, nth)
+def test_killed_at_any_commit_it_goes_on_as_if_nothing_had_been(tmp_path: Path, nursery: Nursery, point: Point) -> None:
+    died_at(tmp_path / "state.db", nursery, point, 3)
 
 
-@pytest.mark.parametrize("nth", range(1, rounds(1, in_torture=3) + 1))
 @pytest.mark.parametrize("point", POINTS)
-def test_the_same_on_a_server(postgres_server: Server, nursery: Nursery, point: Point, nth: int) -> None:
-    died_at(postgres_server.new_database(), nursery, point, nth)
+def test_the_same_on_a_server(postgres_server: Server, nursery: Nursery, point: Point) -> None:
+    died_at(postgres_server.new_database(), nursery, point, rounds(1, in_torture=3))
 
 
-def died_at(place: str | Path, nursery: Nursery, point: Point, nth: int) -> None:
-    report = asyncio.run(KillLoop(place, nursery, seed=nth, is_streaming=point in SHOWING).die_at(point, nth))
-    assert report.kills == 1, "it was never there"
+def died_at(place: str | Path, nursery: Nursery, point: Point, times: int) -> None:
+    """Three lives end there, at the first, the second and the third time that it is passed."""
+    loop = KillLoop(place, nursery, seed=times, is_streaming=point in SHOWING)
+    report = asyncio.run(loop.die_at(point, *range(1, times + 1)))
+    assert report.kills == times, "it was never there"
     assert report.violations == {}
