@@ -22,7 +22,7 @@ from segue.core.lifecycle import Reset, Start
 from segue.core.outbox import What
 from segue.core.preferences import Preferences
 from segue.core.queueing import QueueRules
-from segue.core.turns import TurnState
+from segue.core.turns import Turn, TurnState
 from segue.gateway.clerk import Clerk
 from segue.gateway.ears import LaneEars
 from segue.gateway.holding import LaneHolder
@@ -104,6 +104,8 @@ class Office:
         self._tell = tell
         self._is_continuing = staff.is_continuing
         self._running: dict[str, Running] = {}
+        self._stops: dict[str, int] = {}
+        """The last message of each lane that nothing before it should be answered any more for."""
         self._ends: dict[str, tuple[TurnState, str]] = {}
         """How a turn ends that is being stopped, and why."""
 
@@ -113,6 +115,11 @@ class Office:
 
     def running_in(self, key: str) -> Running | None:
         return self._running.get(key)
+
+    def stop_for(self, entry: Entry) -> bool:
+        """End the turn that runs in the lane of a message, or is about to; whether one ran."""
+        self._stops[entry.lane_key] = entry.id
+        return self.stop(entry.lane_key, _stopped_by(entry.id))
 
     def stop(self, key: str, reason: str) -> bool:
         """End the turn that runs in a lane; whether there was one."""
@@ -177,7 +184,10 @@ class Office:
         """A turn that a crash or a shutdown left: carried on, unless it is too old or was cut off too often."""
         turn, now = due.turn, time.time()
         is_fresh = now - due.last_at <= self._staff.freshness
-        if turn.attempt >= self._staff.most_attempts:
+        if stopping := await self._door.read(self._find_stop, due.lane.key):
+            self._stops[due.lane.key] = stopping.id
+            await self._never_mind(holder, turn, stopping.id)
+        elif turn.attempt >= self._staff.most_attempts:
             outcome = Outcome(turn, TurnState.FAILED, "", now, STUCK.format(turn.attempt))
             await self._door.write(self._bury, holder, due, outcome)
         elif self._is_continuing and is_fresh:
@@ -192,9 +202,20 @@ class Office:
         self._sent()
         return True
 
+    def _find_stop(self, tx: Transaction, key: str) -> Entry | None:
+        """A message that waits in a lane and for which nothing before it should be answered."""
+        return next((entry for entry in tx.inbox.waiting(key) if self._clerk.is_clearing(entry)), None)
+
+    async def _never_mind(self, holder: LaneHolder, turn: Turn, by: int) -> None:
+        outcome = Outcome(turn, TurnState.STOPPED, "", time.time(), _stopped_by(by))
+        await self._door.write(turning.end_turn, holder.lease, outcome, None, self._ending)
+
     async def _run(self, holder: LaneHolder, begun: Begun, entries: Sequence[Entry]) -> None:
         key, turn = begun.opened.lane.key, begun.situation.turn
         last = entries[-1] if entries else None
+        if last is not None and last.id < (by := self._stops.get(key, 0)):
+            await self._never_mind(holder, turn, by)  # somebody asked for that before it was there
+            return
         ears = LaneEars(self._door, holder, turn.id)
         runner = TurnRunner(
             self._door,
@@ -268,6 +289,10 @@ class Office:
     def _tell_busy(self, tx: Transaction, entry: Entry, reason: str) -> None:
         text = f"Your message waits. {reason}"
         post(tx, self._house.posting, envelope_of(entry, f"{entry.id}:waits"), text, What.NOTICE, time.time())
+
+
+def _stopped_by(entry_id: int) -> str:
+    return f"It was stopped by message {entry_id}."
 
 
 async def _nobody_agrees(_call: object, _risk: str) -> bool:

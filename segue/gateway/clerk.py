@@ -8,7 +8,7 @@ from functools import partial
 from segue.agent.door import Door
 from segue.core.commands import Command, Unknown
 from segue.core.errors import SegueError, StoreError
-from segue.core.inbox import Entry
+from segue.core.inbox import Entry, Want
 from segue.core.keys import KeyRules, parse_key
 from segue.core.lifecycle import Lane
 from segue.core.messages import Spot
@@ -64,6 +64,10 @@ class Clerk:
     def is_at_once(self, entry: Entry) -> bool:
         command = self._means.read(entry).command
         return isinstance(command, Unknown) or (isinstance(command, Command) and command.name in AT_ONCE)
+
+    def is_clearing(self, entry: Entry) -> bool:
+        """Whether nothing before a message should be answered any more."""
+        return entry.want == Want.COMMAND and self._means.read(entry).is_clearing
 
     async def carry_out(self, holder: LaneHolder | None, entry: Entry) -> None:
         """Do what a message says that is a command; its sender is told what came of it."""

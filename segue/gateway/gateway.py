@@ -81,7 +81,7 @@ class Gateway:
             return
         running = self.office.running_in(entry.lane_key)
         if accepted.is_ending:
-            self.office.stop(entry.lane_key, f"It was stopped by message {entry.id}.")
+            self.office.stop_for(entry)
         elif accepted.is_steering and running is not None:
             running.ears.hear(entry)
         if entry.want == Want.COMMAND and running is not None and self.clerk.is_at_once(entry):

@@ -1,6 +1,7 @@
 """Commands in a lane: in their turn, or beside the answer that is being written."""
 
 import asyncio
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -8,6 +9,8 @@ from lane_house import Building, dm, echo
 
 from segue.core.access import AccessRules, DmAccess
 from segue.core.events import Reply
+from segue.core.inbound import Inbound
+from segue.core.inbox import InboxState
 from segue.core.keys import KeyRules
 from segue.core.lifecycle import Phase
 from segue.core.policy import ResetMode, ResetPolicies, ResetPolicy
@@ -16,6 +19,7 @@ from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.scope import Principal, Scope
 from segue.core.sources import SessionSource
 from segue.ports.store import Transaction
+from segue.sessions.admitting import admit_all
 from segue.sessions.reading import conversation
 from segue.storage.store import SqlStore
 from segue.testing import ScriptedModel, Stage
@@ -267,3 +271,27 @@ def test_a_conversation_is_handed_to_the_home_channel(store: SqlStore) -> None:
     assert stage.posted_to("home")[-1] == "You said: and now?"
     asked = [message["content"] for message in building.model.asked[-1].conversation]
     assert asked == ["remember the leeks", "You said: remember the leeks", "and now?"]
+
+
+def test_stop_also_ends_what_a_crash_cut_off_and_is_not_carried_on_yet(store: SqlStore) -> None:
+    stage = Stage()
+    first = Building(store, stage, model=ScriptedModel(lambda _: Reply("one two three"), pause=30.0))
+
+    async def crashes() -> None:
+        living = asyncio.create_task(first.gateway.run(asyncio.Event()))
+        stage.say(dm(), "one")
+        while first.gateway.office.running_in(KEY) is None:
+            await asyncio.sleep(0.01)
+        first.gateway.office.abandon_all()
+        await asyncio.sleep(0.05)
+        living.cancel()
+        await asyncio.wait({living})
+        first.gateway.close()
+
+    asyncio.run(crashes())
+    stop = Inbound(dm(), "stop", "/stop")
+    store.write(OWNER, admit_all, [(stop, time.time())], first.gateway.desk._routing)
+    talk(Building(store, stage, name="again"), "two")
+    states = {entry.text: entry.state for entry in store.read(OWNER, lambda tx: tx.inbox.listed(tuple(InboxState)))}
+    assert states == {"one": "cancelled", "/stop": "done", "two": "done"}
+    assert stage.posted_to("alice")[-1] == "You said: one | two"
