@@ -479,6 +479,7 @@ def test_a_conversation_is_named_after_its_first_exchange(store: SqlStore) -> No
     assert session is not None
     assert (session.title, session.title_source) == ("Leek soup for six", "model")
     assert len(model.asked) == 1
+    assert "three to seven words" in model.asked[0].system
     assert [one.purpose for one in store.read(OWNER, lambda tx: tx.ledger.of(session.id))].count(Purpose.TITLE) == 1
 
 

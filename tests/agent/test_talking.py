@@ -98,6 +98,18 @@ def test_what_was_said_before_a_crash_is_heard_when_the_turn_is_carried_on(store
     assert heard(place) == []
 
 
+def test_the_latest_conversation_is_that_of_the_terminal_whatever_happened_elsewhere(store: SqlStore) -> None:
+    for name, source, at in (("older", "cli", 1.0), ("here", "cli", 2.0), ("there", "telegram", 3.0)):
+        store.write(OWNER, create_session, Session(name, source, started_at=at, last_active_at=at))
+    place = Place(store, Loop([Scripted(echo)], []))
+
+    async def work() -> None:
+        await place.chat.resume_latest()
+        assert place.chat.session_id == "here"
+
+    run(place, work)
+
+
 def test_a_failed_turn_keeps_what_was_said_for_the_next(store: SqlStore) -> None:
     def answer(request: Request) -> Reply | ModelUnavailable:
         if request.conversation[-1]["content"] == "soup":

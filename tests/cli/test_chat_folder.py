@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -57,6 +58,7 @@ def test_what_the_folder_wants_is_told_once_and_listed(tmp_path: Path) -> None:
         (session,) = db.list_sessions_rich()
         found = db.get_session(session["id"])
     assert found is not None
+    assert re.fullmatch(r"\d{8}_\d{6}_[0-9a-f]{8}", found["id"])
     prompt = found["system_prompt"]
     assert "Always use leeks." in prompt
     assert "Never" not in prompt, "what was told first stays as it was"

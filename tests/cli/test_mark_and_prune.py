@@ -1,5 +1,6 @@
 """Archive, pin, tag and prune, as people type them."""
 
+import json
 import subprocess
 import time
 from collections.abc import Callable
@@ -71,6 +72,15 @@ def test_prune_takes_what_is_ended_and_quiet_and_nothing_else(run: Run, shelf: P
         "2 sessions moved to the trash for 7 days.\n"
     )
     assert names(run) == {"open"}
+
+
+def test_an_export_from_before_holds_everything_that_a_prune_takes_away(run: Run, shelf: Path) -> None:
+    before = names(run)
+    exported = {json.loads(line)["id"] for line in run("sessions", "export", "-").stdout.splitlines()}
+    run("sessions", "prune", "--older-than", "0.5", "--yes")
+    taken = before - names(run)
+    assert taken == {"old", "kept", "recent"}
+    assert taken <= exported
 
 
 @pytest.mark.parametrize("days", ["-1", "nan", "inf"])

@@ -175,6 +175,7 @@ def test_a_bad_value_is_refused_with_its_key_and_what_is_allowed(raw: dict[str, 
         ("session.owners", "did you mean owners?"),
         ("colour", "known there: database, model, "),
         ("agent.zzz", "known there: approvals, entry, auto_continue_freshness, turn_timeout, drain_timeout."),
+        ("web.backend", "`segue config show` lists them all."),
         ("zzz.telegram.token", "`segue config show` lists them all."),
     ],
 )

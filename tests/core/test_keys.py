@@ -298,6 +298,7 @@ NOBODY = dm("telegram")
         (MAIN_RULES, dm("telegram", "1"), "agent:main:main"),
         (MAIN_RULES, dm("telegram", "1", account="work"), "agent:main:main"),
         (MAIN_RULES, dm("discord", "1", user_id="1"), "agent:main:discord:dm:1"),
+        (KeyRules(DmScope.MAIN, owners=frozenset({"telegram:1", "sms:+2"})), dm("sms", "+2"), "agent:main:main"),
         (MAIN_RULES, dm("telegram", "1", user_id="2"), "agent:main:telegram:dm:1"),
         (MAIN_RULES, STRANGER, "agent:main:telegram:dm:555"),
         (MAIN_RULES, STRANGER_AT_WORK, "agent:main:telegram:account:work:dm:555"),
@@ -336,6 +337,7 @@ def test_links_and_owners_say_nothing_about_rooms(scope: DmScope) -> None:
     rules = KeyRules(dm_scope=scope, owners=OWNER_ON_TELEGRAM, identity_links=ALICE)
     assert build_key(place_of(room(user_id="1"), rules)) == "agent:main:telegram:group:-100:1"
     assert build_key(place_of(room(user_id="123"), rules)) == "agent:main:telegram:group:-100:123"
+    assert build_key(place_of(room("channel", user_id="1"), rules)) == "agent:main:telegram:channel:-100:1"
 
 
 GROUP, TOPIC = "agent:main:telegram:group:-100", "agent:main:telegram:group:-100:topic:5"

@@ -82,6 +82,13 @@ def test_every_field_is_carried() -> None:
     assert source.to_dict() == {**fields, "is_bot": True, "role_authorized": True}
 
 
+def test_a_source_cannot_be_changed() -> None:
+    source = SessionSource(platform="slack")
+    for field in dataclasses.fields(source):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(source, field.name, "another")
+
+
 def test_fields_of_a_newer_program_are_left_aside() -> None:
     assert SessionSource.from_dict({"platform": "slack", "mood": "good"}) == SessionSource(platform="slack")
 

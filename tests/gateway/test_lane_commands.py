@@ -14,12 +14,14 @@ from segue.core.inbox import InboxState
 from segue.core.keys import KeyRules
 from segue.core.lifecycle import Phase
 from segue.core.policy import ResetMode, ResetPolicies, ResetPolicy
+from segue.core.preferences import decode
 from segue.core.queueing import QueueMode, QueueRules
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.scope import Principal, Scope
 from segue.core.sources import SessionSource
 from segue.ports.store import Transaction
 from segue.sessions.admitting import admit_all
+from segue.sessions.finding import get_session
 from segue.sessions.reading import conversation
 from segue.storage.store import SqlStore
 from segue.testing import ScriptedModel, Stage
@@ -112,6 +114,9 @@ def test_stop_ends_what_runs_and_what_waits(store: SqlStore) -> None:
     posted = stage.posted_to("alice")
     assert any("Model" in text for text in posted)
     assert any("1 waiting message cancelled." in text for text in posted)
+    lane = store.read(OWNER, lambda tx: tx.lanes.find(KEY))
+    assert lane is not None
+    assert lane.phase is Phase.ACTIVE
 
 
 def test_stop_can_end_the_conversation_too(store: SqlStore) -> None:
@@ -184,6 +189,8 @@ def test_a_conversation_that_grew_old_begins_anew_and_says_so(store: SqlStore) -
     posted = talk(building, "good morning")
     reset = store.read(OWNER, lambda tx: tx.lanes.resets(KEY))[-1]
     assert reset.reason == "idle"
+    fresh, old = (store.read(OWNER, get_session, name or "") for name in (reset.to_session, reset.from_session))
+    assert (decode(fresh.model_config).effort, decode(old.model_config).effort) == (None, "high")
     assert f"/resume {reset.from_session}" in posted[2]
     assert posted[3] == "You said: good morning"
     posted = talk(Building(store, stage, policies=idle, name="back"), f"/resume {reset.from_session}", "and now?")

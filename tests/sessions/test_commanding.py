@@ -1,7 +1,7 @@
 """Commands do what they say, in one transaction, and only to what their giver may see."""
 
 import re
-from datetime import UTC
+from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from segue.core.errors import (
 from segue.core.leases import Lease, Run, session_lease
 from segue.core.messages import Spot, State, draft
 from segue.core.preferences import Effort, Preferences, Verbosity, decode
+from segue.core.prompts import Place, WorkspaceFile, system_prompt
 from segue.core.scope import OWNER_AT_CONSOLE, Audience, Principal, Scope
 from segue.core.sessions import Session
 from segue.core.sources import SessionSource
@@ -700,6 +701,13 @@ def test_context_names_each_part_with_its_size(talk: Store) -> None:
     assert detail.startswith("\n".join(lines) + "\n\nTools\nweb_fetch  300 characters")
     assert "\n\nLargest messages\n#4 assistant" in detail
     assert ": web_fetch" in detail
+
+
+def test_context_names_the_files_of_the_folder(talk: Store) -> None:
+    place = Place(datetime(2025, 3, 5, tzinfo=UTC), "the terminal", "/tmp")
+    prompt = system_prompt(place, [], [WorkspaceFile("AGENTS.md", "Use leeks.")])
+    talk.write(ME, lambda tx: tx.sessions.change("a", system_prompt=prompt))
+    assert "\n\nFiles of the folder\nFile AGENTS.md  10 characters" in give(talk, "/context detail").text
 
 
 def test_context_of_a_compressed_conversation_and_of_none(talk: Store) -> None:

@@ -121,6 +121,23 @@ def test_any_question_is_answered(store: SqlStore, query: str) -> None:
     assert "Nothing was found. Try fewer or other words" in search(store, query)
 
 
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ('"red roses"', ["in order"]),
+        ("roses NOT bed", ["in order"]),
+        ("tulips OR order", ["in order", "tulips"]),
+        ("tul*", ["tulips"]),
+        ("roses before:2025-03-01", []),
+    ],
+)
+def test_the_language_is_that_of_every_search(store: SqlStore, query: str, found: list[str]) -> None:
+    store.write(OWNER, add, "s1", "red roses in order", title="in order")
+    store.write(OWNER, add, "s2", "roses in a red bed", title="bed")
+    store.write(OWNER, add, "s3", "yellow tulips", title="tulips")
+    assert sorted(headings(search(store, query))) == found
+
+
 def test_a_question_without_words_tells_of_the_newest_conversations(store: SqlStore) -> None:
     store.write(OWNER, add, "s1", "the first one")
     assert headings(search(store, "  ")) == ["the first one"]

@@ -1,0 +1,144 @@
+"""What is said beside an answer that is being written, and what is sent of the answers."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from lane_house import Building, dm, echo
+from places import Probe
+
+from segue.core.events import Reply, ToolCall
+from segue.core.keys import KeyRules
+from segue.core.policy import ResetMode, ResetPolicies, ResetPolicy
+from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.core.sources import SessionSource
+from segue.ports.model import Request
+from segue.storage.store import SqlStore
+from segue.testing import ScriptedModel, Stage
+
+ALICE = "agent:main:scripted:dm:alice"
+
+
+def beside(building: Building, *lines: str) -> list[str]:
+    """Say something, and the lines while it is answered; what could be read then."""
+
+    async def work() -> None:
+        building.stage.say(dm(), "one")
+        while not building.model.asked:
+            await asyncio.sleep(0.01)
+        for line in lines:
+            building.stage.say(dm(), line)
+        await building.quiet()
+
+    building.run(work)
+    return building.stage.posted_to("alice")
+
+
+def test_everything_that_is_queued_has_a_turn_of_its_own_in_its_order(store: SqlStore) -> None:
+    building = Building(store, Stage(), model=ScriptedModel(echo, pause=0.1))
+    posted = beside(building, "/queue two", "/q three", "/queue four")
+    assert posted == [f"You said: {word}" for word in ("one", "two", "three", "four")]
+
+
+@pytest.mark.parametrize("command", ["/new", "/reset"])
+def test_a_new_conversation_cancels_what_waits(store: SqlStore, command: str) -> None:
+    building = Building(store, Stage(), model=ScriptedModel(echo, pause=5.0))
+    posted = beside(building, "two", "/queue three", command)
+    assert len(posted) == 1
+    assert posted[0].startswith("A new conversation begins.")
+    cancelled = store.read(OWNER, lambda tx: tx.inbox.listed(("cancelled",)))
+    assert [entry.text for entry in cancelled] == ["one", "two", "three"]
+
+
+def test_steering_is_heard_by_the_answer_that_is_being_written(store: SqlStore) -> None:
+    has_begun, has_spoken = asyncio.Event(), asyncio.Event()
+
+    async def waits(_: dict[str, Any]) -> str:
+        has_begun.set()
+        await asyncio.wait_for(has_spoken.wait(), 10)
+        return "fine"
+
+    def answer(request: Request) -> Reply:
+        said = [str(one["content"]) for one in request.conversation if one["role"] == "user"]
+        if len(request.conversation) == 1:
+            return Reply("Let me see.", (ToolCall("c1", "probe"),))
+        return Reply(" | ".join(said))
+
+    stage = Stage()
+    building = Building(store, stage, model=ScriptedModel(answer), tools=[Probe(waits)])
+
+    async def work() -> None:
+        stage.say(dm(), "soup")
+        await has_begun.wait()
+        stage.say(dm(), "/steer with leeks")
+        while not store.read(OWNER, lambda tx: tx.inbox.waiting(ALICE)):
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        has_spoken.set()
+        await building.quiet()
+
+    building.run(work)
+    assert stage.posted_to("alice") == ["soup | with leeks"]
+
+
+def test_sending_is_turned_off_and_on_for_a_conversation(store: SqlStore) -> None:
+    stage = Stage()
+    building = Building(store, stage, keys=KeyRules(owners=frozenset({"scripted:alice"})))
+
+    async def work() -> None:
+        for line in ("/send off", "silent", "/send on", "loud", "/send off", "/send inherit", "as usual"):
+            stage.say(dm(), line)
+            await building.quiet()
+
+    building.run(work)
+    answers = [text for text in stage.posted_to("alice") if text.startswith("You said")]
+    assert answers == ["You said: loud", "You said: as usual"]
+    assert [request.conversation[-1]["content"] for request in building.model.asked] == ["silent", "loud", "as usual"]
+
+
+@pytest.mark.parametrize("notify", [True, False])
+def test_a_reset_is_told_only_where_people_want_to_know(store: SqlStore, notify: bool) -> None:
+    stage = Stage()
+    brief = ResetPolicies(ResetPolicy(ResetMode.IDLE, idle=timedelta(seconds=0.2), notify=notify))
+    building = Building(store, stage, policies=brief)
+
+    async def work() -> None:
+        stage.say(dm(), "one")
+        await building.quiet()
+        await asyncio.sleep(0.4)
+        stage.say(dm(), "two")
+        await building.quiet()
+
+    building.run(work)
+    assert [row.reason for row in store.read(OWNER, lambda tx: tx.lanes.resets(ALICE))] == ["idle"]
+    first, *notices, last = stage.posted_to("alice")
+    assert (first, last) == ("You said: one", "You said: two")
+    assert [text.startswith("A new conversation begins") for text in notices] == [True] * notify
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_in_a_group_one_stops_ones_own_turn_unless_it_is_everybodys(store: SqlStore, is_shared: bool) -> None:
+    stage = Stage()
+    keys = KeyRules(group_sessions_per_user=not is_shared)
+    building = Building(store, stage, model=ScriptedModel(echo, pause=0.3), keys=keys)
+
+    def of(person: str) -> SessionSource:
+        return SessionSource(
+            platform="scripted", chat_type="group", chat_id="room", user_id=person, user_name=person.title()
+        )
+
+    async def work() -> None:
+        stage.say(of("alice"), "a long task")
+        while not building.model.asked:
+            await asyncio.sleep(0.01)
+        stage.say(of("bob"), "/stop")
+        await building.quiet()
+        stage.say(of("bob"), "hello")
+        await building.quiet()
+
+    building.run(work)
+    told = str(building.model.asked[-1].conversation)
+    assert ("a long task" in told) is ("[Alice] a long task" in told) is is_shared
+    was_answered = any("a long task" in text and "hello" not in text for text in stage.posted_to("room"))
+    assert was_answered is not is_shared

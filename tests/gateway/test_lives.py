@@ -1,0 +1,132 @@
+"""What one life of a gateway leaves to the next, and which turns do not last."""
+
+import asyncio
+import time
+
+import pytest
+from lane_house import Building, dm
+from lane_rows import ALICE, BOB, answered, begin, say
+
+from segue.core.events import Reply
+from segue.core.leases import Run
+from segue.core.lifecycle import Interruption, Lane, Phase
+from segue.core.moments import instant
+from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.gateway.answering import STALE, STUCK
+from segue.ports.store import Transaction
+from segue.sessions.recovering import interrupt_left
+from segue.sessions.steering import get_lane, suspend_lane
+from segue.storage.store import SqlStore
+from segue.testing import ScriptedModel, Stage
+
+CAROL = "agent:main:scripted:dm:carol"
+
+
+def lane(store: SqlStore, key: str = ALICE) -> Lane:
+    return store.read(OWNER, get_lane, key)
+
+
+def slow(seconds: float) -> ScriptedModel:
+    return ScriptedModel(lambda _: Reply("one two three"), pause=seconds)
+
+
+def leave_open(store: SqlStore, stage: Stage, reason: Interruption, name: str = "gateway") -> None:
+    """A life that ends in the middle of an answer."""
+    building = Building(store, stage, model=slow(30.0), name=name, is_gone=lambda _: False)
+    building.gateway.drain_seconds = 0.1
+
+    async def work() -> None:
+        stop = asyncio.Event()
+        living = asyncio.create_task(building.gateway.run(stop, lambda: reason))
+        if not stage.said:
+            stage.say(dm(), "count")
+        while building.gateway.office.running_in(ALICE) is None or not building.model.asked:
+            await asyncio.sleep(0.01)
+        stop.set()
+        await living
+        building.gateway.close()
+
+    asyncio.run(asyncio.wait_for(work(), 20))
+
+
+@pytest.mark.parametrize("reason", [Interruption.RESTART_DRAIN, Interruption.SHUTDOWN_DRAIN])
+def test_what_the_drain_cut_off_is_marked_and_goes_on_in_the_same_session(
+    store: SqlStore, reason: Interruption
+) -> None:
+    stage = Stage()
+    leave_open(store, stage, reason)
+    marked = lane(store)
+    assert (marked.phase, marked.phase_reason) == (Phase.INTERRUPTED, reason)
+    assert stage.posted == []
+    again = Building(store, stage, name="again")
+    again.run(again.quiet)
+    assert stage.posted_to("alice") == ["You said: count"]
+    assert (lane(store).phase, lane(store).session_id) == (Phase.ACTIVE, marked.session_id)
+
+
+def test_a_life_that_ends_well_marks_no_lane_and_says_so_in_its_row(store: SqlStore) -> None:
+    stage = Stage()
+    building = Building(store, stage, is_gone=lambda _: False)
+
+    async def work() -> None:
+        stage.say(dm(), "hello")
+        await building.quiet()
+
+    building.run(work)
+    run = store.read(OWNER, lambda tx: tx.leases.find_run("gateway"))
+    assert run is not None
+    assert (run.ended_at is not None, run.how) == (True, None)
+    assert store.write(OWNER, interrupt_left, lambda _: True, time.time()) == []
+    assert lane(store).phase is Phase.ACTIVE
+
+
+def test_a_crash_marks_exactly_the_turns_that_were_open_and_once(store: SqlStore) -> None:
+    answered(store, "finished", "bob")
+    for person in ("alice", "carol"):
+        turn = begin(store, say(store, "unfinished", person)).situation.turn
+        store.write(OWNER, _begin_run, turn.run_id)
+    store.write(OWNER, suspend_lane, CAROL, instant(5.0))
+    assert set(store.write(OWNER, interrupt_left, lambda _: True, time.time())) == {ALICE, CAROL}
+    marked = lane(store)
+    assert (marked.phase, marked.phase_reason) == (Phase.INTERRUPTED, "restart_interrupted")
+    assert (lane(store, BOB).phase, lane(store, CAROL).phase) == (Phase.ACTIVE, Phase.SUSPENDED)
+    assert store.write(OWNER, interrupt_left, lambda _: True, time.time() + 60) == []
+    assert lane(store) == marked
+
+
+def test_after_three_attempts_the_lane_is_suspended(store: SqlStore) -> None:
+    stage = Stage()
+    for life in ("first", "second", "third"):
+        leave_open(store, stage, Interruption.SHUTDOWN_DRAIN, life)
+        assert lane(store).phase is Phase.INTERRUPTED
+    last = Building(store, stage, name="last", is_gone=lambda _: False)
+    last.run(last.quiet)
+    assert stage.posted_to("alice") == [STUCK.format(3)]
+    assert last.model.asked == []
+    assert lane(store).phase is Phase.SUSPENDED
+
+
+def test_what_was_cut_off_too_long_ago_is_told_and_not_carried_on(store: SqlStore) -> None:
+    stage = Stage()
+    leave_open(store, stage, Interruption.SHUTDOWN_DRAIN)
+    again = Building(store, stage, name="again", freshness=0.0)
+    again.run(again.quiet)
+    assert stage.posted_to("alice") == [STALE]
+    assert again.model.asked == []
+
+
+def test_a_turn_that_takes_too_long_is_aborted_and_its_sender_is_told(store: SqlStore) -> None:
+    stage = Stage()
+    building = Building(store, stage, model=slow(30.0), turn_seconds=0.3)
+
+    async def work() -> None:
+        stage.say(dm(), "count")
+        await building.quiet(10.0)
+
+    building.run(work)
+    assert stage.posted_to("alice")[-1] == "The answer took longer than 0.3 seconds and was stopped."
+    assert [entry.state for entry in store.read(OWNER, lambda tx: tx.inbox.listed(("dead",)))] == ["dead"]
+
+
+def _begin_run(tx: Transaction, run_id: str) -> None:
+    tx.leases.add_run(Run(run_id, "segue gateway", "here", "boot", 7, "1", 1.0, 1.0))

@@ -1,0 +1,110 @@
+"""What the real gateway tells its agents about where they are, while everything else goes by the real ids."""
+
+import asyncio
+import re
+import uuid
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from segue.app.serving import Serving
+from segue.config import settings_from
+from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.core.sessions import Session
+from segue.core.sources import SessionSource
+from segue.ports.store import Transaction
+from segue.storage.store import SqlStore
+from segue.testing import ScriptedPlatform, Stage
+from segue.testing.platform import TRAITS
+from segue.upkeep.living import this_run
+
+KEY = "agent:main:scripted:dm:4711"
+OPEN = {"access": {"scripted": {"dm": "open", "groups": ["*"]}}}
+
+
+def talk(
+    store: SqlStore, home: Path, sources: list[SessionSource], raw: dict[str, Any], *, is_raw: bool = False
+) -> Stage:
+    """Everybody says something, one after another, and nobody has a model."""
+    stage = Stage()
+
+    async def work() -> None:
+        stop = asyncio.Event()
+        platform = ScriptedPlatform(stage, traits=TRAITS._replace(needs_raw_ids=is_raw))
+        settings = settings_from({**OPEN, **raw}, home, {})
+        serving = Serving(settings, store, this_run("segue gateway"), [platform], stop.set)
+        serving.begin()
+        living = asyncio.create_task(serving.gateway.run(stop))
+        for number, source in enumerate(sources, 1):
+            stage.say(source, "hello", message_id=uuid.uuid4().hex)
+            while len(stage.posted) < number:
+                await asyncio.sleep(0.02)
+        stop.set()
+        await living
+        await serving.close()
+
+    asyncio.run(asyncio.wait_for(work(), 40))
+    return stage
+
+
+def session_in(store: SqlStore, key: str) -> Session:
+    lane = store.read(OWNER, lambda tx: tx.lanes.find(key))
+    assert lane is not None
+    session = store.read(OWNER, lambda tx: tx.sessions.find(str(lane.session_id)))
+    assert session is not None
+    return session
+
+
+def _age(tx: Transaction) -> None:
+    lane = tx.lanes.find(KEY)
+    assert lane is not None
+    tx.lanes.change(lane._replace(last_person_at=lane.last_person_at - timedelta(hours=2)))
+
+
+@pytest.fixture(autouse=True)
+def without_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("segue.config.environment_of_models", dict)
+
+
+@pytest.mark.parametrize("is_raw", [False, True])
+def test_the_prompt_names_place_and_person_and_hides_ids_unless_the_platform_needs_them(
+    store: SqlStore, tmp_path: Path, is_raw: bool
+) -> None:
+    alice = SessionSource(platform="scripted", chat_id="4711", user_id="4711", user_name="Alice")
+    stage = talk(store, tmp_path, [alice], {}, is_raw=is_raw)
+    session = session_in(store, KEY)
+    prompt = session.system_prompt or ""
+    assert re.fullmatch(r"\d{8}_\d{6}_[0-9a-f]{8}", session.id)
+    assert "takes place on scripted, in a direct chat with" in prompt
+    assert "Alice" in prompt
+    assert ("4711" in prompt) is is_raw
+    assert ("user_" in prompt) is not is_raw
+    assert len(stage.posted_to("4711")) == 1
+
+
+def test_the_prompt_after_a_reset_says_why_there_was_one(store: SqlStore, tmp_path: Path) -> None:
+    alice = SessionSource(platform="scripted", chat_id="4711", user_id="4711", user_name="Alice")
+    reset = {"session": {"reset": {"mode": "idle", "idle_minutes": 5, "notify": False}}}
+    talk(store, tmp_path, [alice], reset)
+    old = session_in(store, KEY).id
+    store.write(OWNER, _age)
+    talk(store, tmp_path, [alice], reset)
+    prompt = session_in(store, KEY).system_prompt or ""
+    assert "This conversation was begun anew after a long silence" in prompt
+    assert f"The one before it is the session {old}" in prompt
+
+
+def test_the_prompt_of_a_shared_room_names_nobody_and_stays_the_same(store: SqlStore, tmp_path: Path) -> None:
+    people = [
+        SessionSource(platform="scripted", chat_type="group", chat_id="room", user_id=name, user_name=name.title())
+        for name in ("alice", "bob", "alice")
+    ]
+    talk(store, tmp_path, people, {"group_sessions_per_user": False})
+    session = session_in(store, "agent:main:scripted:group:room")
+    prompt = session.system_prompt or ""
+    assert "Several people speak in this conversation." in prompt
+    assert not any(name in prompt for name in ("alice", "Alice", "bob", "Bob"))
+    assert session.message_count == 6
+    assert len(store.read(OWNER, lambda tx: tx.lanes.listed())) == 1
