@@ -14,7 +14,7 @@ from postgres_server import Emptied
 
 from segue import SessionDB
 from segue.core.turns import OUTCOME_UNKNOWN
-from segue.ports.failpoints import COMPRESSING, ON_A_PLATFORM, Point
+from segue.ports.failpoints import COMPRESSING, ON_A_PLATFORM, REMEMBERING, Point
 
 pytestmark = pytest.mark.torture
 
@@ -24,7 +24,7 @@ TWICE = {
     *(Point.BEFORE_MODEL_BEGINS, Point.AFTER_MODEL_BEGINS),
     *(Point.BEFORE_TOOL_BEGINS, Point.AFTER_TOOL_BEGINS, Point.BEFORE_RESULT_IS_STORED, Point.AFTER_RESULT_IS_STORED),
 }
-POINTS = [point for point in Point if point not in COMPRESSING | ON_A_PLATFORM]
+POINTS = [point for point in Point if point not in COMPRESSING | ON_A_PLATFORM | REMEMBERING]
 KILLS = [(point, nth) for point in POINTS for nth in ((1, 2) if point in TWICE else (1,))]
 
 
