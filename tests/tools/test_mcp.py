@@ -345,6 +345,6 @@ def test_a_chat_uses_the_servers_of_its_settings(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout.strip()) == (0, "It is done.")
     assert "The MCP server none cannot be used" in done.stderr
     first, second = (json.loads(body) for body in model.asked[:2])
-    assert [one["function"]["name"] for one in first["tools"]][:8][-2:] == ["web_fetch", "my_add"]
+    assert [one["function"]["name"] for one in first["tools"]][:9][-2:] == ["web_fetch", "my_add"]
     assert json.dumps(first["tools"]) == json.dumps(second["tools"])
     assert "42" in json.dumps(second["messages"][-1])
