@@ -56,7 +56,7 @@ def _connect(name: str) -> Connect:
     if name in _OURS:
         return _OURS[name]
     for found in entry_points(group=GROUP, name=name):
-        made: Connect = found.load()
-        return made
+        connect: Callable[[Mapping[str, Any]], Platform] = found.load()
+        return lambda own, _homes: connect(own)
     known = ", ".join(sorted({*_OURS, *(one.name for one in entry_points(group=GROUP))})) or "none"
     raise Invalid(f"platforms.{name} in config.yaml is no platform that is installed here; there are: {known}.")
