@@ -21,7 +21,7 @@ from segue.agent.summarising import Summariser
 from segue.agent.turn import Agrees
 from segue.app.crew import Crew
 from segue.app.rules import rules_of
-from segue.app.workshop import Workshop
+from segue.app.workshop import Workshop, can_write
 from segue.config import Settings
 from segue.config.chat_settings import Approval
 from segue.core.access import AccessRules
@@ -131,9 +131,7 @@ class Serving:
     def _watching(self) -> Watching:
         days, retention = self._settings.session_store_max_age_days, self._settings.retention
         return Watching(
-            can_take_notes=lambda session: _can_write(
-                self._notes(Scope(Principal(session.principal), Audience(session.audience)))
-            ),
+            can_take_notes=lambda session: can_write(self._notes(_scope_of_session(session))),
             max_age=timedelta(days=days) if days else None,
             keeping=Keeping(retention.trash_days, retention.prune_days),
         )
@@ -262,7 +260,7 @@ class Serving:
     def _compression(self, holder: Holds, opened: Opened) -> Compression:
         notes = self._notes(_scope_of(opened))
         means = CompressionMeans(
-            partial(self._summariser, opened), app.new_session_id, lambda: _can_write(notes), rules_of(self._settings)
+            partial(self._summariser, opened), app.new_session_id, lambda: can_write(notes), rules_of(self._settings)
         )
         return Compression(self._door, holder, means)
 
@@ -308,11 +306,6 @@ def _kept_secret(tx: Transaction, fresh: str) -> str:
     if kept is None:
         tx.meta.set(_DISGUISE, fresh)
     return str(kept or fresh)
-
-
-def _can_write(notes: Path) -> bool:
-    there = next((one for one in (notes, *notes.parents) if one.exists()), notes)
-    return os.access(there, os.W_OK | os.X_OK)
 
 
 def _shown(_event: Event) -> None: ...

@@ -60,9 +60,7 @@ class Workshop:
         return system_prompt(Place(began, "the terminal", str(self._cwd)), [tool.spec.name for tool in tools], files)
 
     def can_take_notes(self) -> bool:
-        """Whether notes can be written, or a folder for them be made."""
-        there = next((one for one in (self._notes, *self._notes.parents) if one.exists()), self._notes)
-        return os.access(there, os.W_OK | os.X_OK)
+        return can_write(self._notes)
 
     def begin(self) -> None:
         self._servers.begin({tool.spec.name for tool in self.tools(_nobody)})
@@ -84,6 +82,12 @@ class Workshop:
 
     async def close(self) -> None:
         await self._servers.close()
+
+
+def can_write(notes: Path) -> bool:
+    """Whether notes can be written there, or a folder for them be made."""
+    there = next((one for one in (notes, *notes.parents) if one.exists()), notes)
+    return os.access(there, os.W_OK | os.X_OK)
 
 
 async def _nobody(_task: str, _session_id: str) -> str:

@@ -5,7 +5,9 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from segue.core.inbound import Inbound
+from segue.core.messages import encode
 from segue.core.sources import SessionSource
+from segue.core.text import storable
 
 
 class InboxState(StrEnum):
@@ -105,12 +107,12 @@ def entry_of(inbound: Inbound, lane_key: str, principal: str, audience: str, per
         person=person,
         platform=source.platform,
         account=source.account or "",
-        chat=chat_of(source),
-        message_id=inbound.message_id,
-        edit=inbound.edit,
+        chat=storable(chat_of(source)),
+        message_id=storable(inbound.message_id),
+        edit=storable(inbound.edit),
         origin=_as_json(source),
-        text=inbound.text,
-        parts=None if inbound.parts is None else json.dumps(inbound.parts, ensure_ascii=False),
+        text=storable(inbound.text),
+        parts=None if inbound.parts is None else encode(inbound.parts),
         want=Want.PLAIN,
         state=InboxState.WAITING,
         admitted_at=now,

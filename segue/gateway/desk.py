@@ -62,21 +62,36 @@ class Desk:
             reached(Point.BEFORE_ACCEPT)
             try:
                 outcomes = await self._door.write(admit_all, [one[:2] for one in batch], self._routing)
-            except StoreError as error:
-                _fail(batch, error)
+            except Exception as error:  # noqa: BLE001 - nobody may wait for ever, whatever it was
+                await self._one_by_one(batch, error)
                 continue
             reached(Point.AFTER_ACCEPT)
             for one, outcome in zip(batch, outcomes, strict=True):
-                if isinstance(outcome, Accepted):
-                    self._accepted(outcome)
-                if not one.done.done():
-                    one.done.set_result(_receipt(outcome))
+                self._settle(one, outcome)
 
+    async def _one_by_one(self, batch: list[_Waiting], error: Exception) -> None:
+        """What cannot be put down together: the store's trouble is everybody's, any other that of one message."""
+        for one in batch:
+            if isinstance(error, StoreError) or len(batch) == 1:
+                _fail(one, error)
+                continue
+            try:
+                outcomes = await self._door.write(admit_all, [one[:2]], self._routing)
+            except Exception as own:  # noqa: BLE001 - as above
+                _fail(one, own)
+            else:
+                self._settle(one, outcomes[0])
 
-def _fail(batch: list[_Waiting], error: StoreError) -> None:
-    for one in batch:
+    def _settle(self, one: _Waiting, outcome: Accepted | Ignored) -> None:
+        if isinstance(outcome, Accepted):
+            self._accepted(outcome)
         if not one.done.done():
-            one.done.set_exception(error)
+            one.done.set_result(_receipt(outcome))
+
+
+def _fail(one: _Waiting, error: Exception) -> None:
+    if not one.done.done():
+        one.done.set_exception(error)
 
 
 def _receipt(outcome: Accepted | Ignored) -> Receipt:

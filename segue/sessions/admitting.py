@@ -12,6 +12,7 @@ from segue.core.outbox import What
 from segue.core.pairing import CHANCE, invitation
 from segue.core.queueing import QueueRules
 from segue.core.reading import Reading
+from segue.core.text import storable
 from segue.ports.store import Transaction
 from segue.sessions.accepting import Accepted, accept, entry_in_lane
 from segue.sessions.delivering import Posting, envelope_of, post
@@ -55,7 +56,9 @@ def admit(tx: Transaction, inbound: Inbound, routing: Routing, keys: KeyRules, n
             tx.inbox.move_cursor(source.platform, source.account or "", *inbound.cursor)
         return ignored
     reading = routing.read(inbound) if inbound.is_person else Reading(Want.PLAIN, inbound.text)
-    entry = entry_in_lane(inbound, keys, routing.agent(inbound), reading.want, now)._replace(text=reading.text)
+    entry = entry_in_lane(inbound, keys, routing.agent(inbound), reading.want, now)._replace(
+        text=storable(reading.text)
+    )
     accepted = accept(
         tx,
         entry,

@@ -2,8 +2,11 @@
 
 import asyncio
 
+import pytest
 from lane_house import Building, dm, echo
 
+from segue.core.errors import Invalid
+from segue.core.inbound import Inbound, Receipt
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.storage.store import SqlStore
 from segue.testing import ScriptedModel, Stage
@@ -53,3 +56,34 @@ def test_what_comes_while_an_answer_is_written_is_answered_together(store: SqlSt
 
     building.run(work)
     assert stage.posted_to("alice") == ["You said: one", "You said: two | three"]
+
+
+@pytest.mark.parametrize("text", ["half a \ud800 character", "a NUL \x00 inside", "\x1b]0;title\x07"])
+def test_whatever_somebody_says_is_taken_in_and_answered(store: SqlStore, text: str) -> None:
+    stage = Stage()
+    building = Building(store, stage)
+
+    async def work() -> None:
+        stage.say(dm("alice"), text)
+        stage.say(dm("bob"), "and me?")
+        await building.quiet()
+
+    building.run(work)
+    assert stage.posted_to("bob") == ["You said: and me?"]
+    assert [entry.state for entry in store.read(OWNER, lambda tx: tx.inbox.listed(("done",)))] == ["done"] * 2
+
+
+def test_a_message_that_cannot_be_put_down_keeps_no_other_waiting(store: SqlStore) -> None:
+    building = Building(store, Stage())
+
+    async def work() -> None:
+        bad = Inbound(dm("alice"), "1", "hello", parts=[{"text": object()}])
+        good = [Inbound(dm(name), "1", "hello") for name in ("bob", "carol")]
+        receive = building.gateway.desk.receive
+        async with asyncio.timeout(10):
+            told = await asyncio.gather(*map(receive, (good[0], bad, good[1])), return_exceptions=True)
+        assert told[0] == told[2] == Receipt.ACCEPTED
+        assert isinstance(told[1], Invalid)
+        await building.quiet()
+
+    building.run(work)
