@@ -46,6 +46,7 @@ from segue.gateway.assembling import Grounds, assemble, traits_among
 from segue.gateway.clerk import Means
 from segue.gateway.gateway import Gateway
 from segue.gateway.holding import LaneHolder
+from segue.gateway.live import LiveAgents
 from segue.gateway.watching import Watching
 from segue.hookspecs import Group, Hooks, load
 from segue.ports.agent import Agent
@@ -89,6 +90,7 @@ class Serving:
             settings, store, Scope(OWNER), run.id, Path.cwd(), self._search(Scope(OWNER)), _log.warning
         )
         self.crew = Crew(settings, config.environment_of_models(), _log.warning)
+        self._live = LiveAgents()
         self._namer = Namer(self._door, self._small_model)
         posting = Posting(traits_among(platforms), settings.session.send_policy.policy)
         self._agreements = Agreements(self._door, posting, lambda: self.gateway.sent())
@@ -131,6 +133,7 @@ class Serving:
     def _watching(self) -> Watching:
         days, retention = self._settings.session_store_max_age_days, self._settings.retention
         return Watching(
+            live=self._live,
             can_take_notes=lambda session: can_write(self._notes(_scope_of_session(session))),
             max_age=timedelta(days=days) if days else None,
             keeping=Keeping(retention.trash_days, retention.prune_days),
@@ -145,6 +148,7 @@ class Serving:
     async def close(self) -> None:
         await self._workshop.stop()
         await self._namer.close()
+        await self._live.close()
         await self._workshop.close()
         await self.crew.close()
         self._door.close()
@@ -165,8 +169,10 @@ class Serving:
         scope = _scope_of(opened)
         if scope == Scope(OWNER):
             await self._workshop.ready(opened.session.cwd)
+        session, tools = opened.session, self._tools(scope)
         offline = OfflineAgent(self._store, scope, time.time, lambda: self._zone)
-        return await self.crew.agent_for(chosen, self._tools(scope), offline)
+        terms = (chosen, session.cwd, [tool.spec for tool in tools])
+        return await self._live.agent_for(session.id, terms, lambda: self.crew.agent_for(chosen, tools, offline))
 
     async def _delegate(self, task: str, session_id: str) -> str:
         """A task of an owner's session, done by a subagent; whoever is answered there is asked what it may do."""
