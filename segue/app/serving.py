@@ -23,6 +23,7 @@ from segue.app.crew import Crew
 from segue.app.rules import rules_of
 from segue.app.workshop import Workshop, can_write
 from segue.config import Settings
+from segue.config.agents_settings import NamedAgentSettings
 from segue.config.chat_settings import Approval
 from segue.core.access import AccessRules
 from segue.core.compaction import Need
@@ -38,7 +39,7 @@ from segue.core.pruning import KEPT_TURNS
 from segue.core.reading import Reading, read
 from segue.core.scope import OWNER, OWNER_AT_CONSOLE, Audience, Principal, Scope
 from segue.core.sessions import Session
-from segue.core.situation import Disguise, Earlier, Situation, situation_text
+from segue.core.situation import Disguise, Earlier, Situation, options_of, situation_text
 from segue.core.sizes import UNKNOWN_WINDOW, tokens_of_rest
 from segue.gateway.agreeing import Agreements
 from segue.gateway.answering import Staff
@@ -59,15 +60,19 @@ from segue.sessions.answering import House
 from segue.sessions.commanding.acts import Situation as CommandSituation
 from segue.sessions.delivering import Posting
 from segue.sessions.finding import get_session
+from segue.sessions.handing import homes_among
 from segue.sessions.opening import Opened, Rules
 from segue.sessions.retaining import Keeping
 from segue.storage.store import SqlStore
+from segue.tools.memory import Memory
 from segue.tools.session_search import SessionSearch
 from segue.tools.toolbox import notes_of, tools_for
 from segue.upkeep.living import is_gone
 
 UNATTENDED = frozenset({"cron", "webhook"})
 """Where programs speak, and no people."""
+MAIN = "main"
+"""The agent that answers where no other one is bound."""
 _DISGUISE = "gateway:disguise"
 """Where the key is kept that ids are hidden with."""
 
@@ -134,13 +139,15 @@ class Serving:
         days, retention = self._settings.session_store_max_age_days, self._settings.retention
         return Watching(
             live=self._live,
-            can_take_notes=lambda session: can_write(self._notes(_scope_of_session(session))),
+            can_take_notes=lambda session: can_write(self._notes(_scope_of_session(session), session.agent)),
             max_age=timedelta(days=days) if days else None,
             keeping=Keeping(retention.trash_days, retention.prune_days),
         )
 
-    def _notes(self, scope: Scope) -> Path:
-        return notes_of(scope, self._settings.home / "memory")
+    def _notes(self, scope: Scope, agent: str) -> Path:
+        """Where an agent keeps what it wants to remember: each has notes of its own."""
+        memory = self._settings.home / "memory"
+        return notes_of(scope, memory if agent == MAIN else memory / "agents" / agent)
 
     def begin(self) -> None:
         self._workshop.begin()
@@ -159,17 +166,28 @@ class Serving:
     def _search(self, scope: Scope) -> SessionSearch:
         return SessionSearch(self._store, scope, lambda: self._zone, now=time.time, clock=time.monotonic)
 
-    def _tools(self, scope: Scope) -> list[Tool]:
-        """Owners get the machine where nobody else looks on; everybody else what is theirs."""
+    def _tools(self, scope: Scope, agent: str = MAIN) -> list[Tool]:
+        """Owners get the machine where nobody else looks on; everybody else what is theirs.
+
+        An agent with a name may be allowed less.
+        """
+        notes, named = self._notes(scope, agent), self._named(agent)
         if scope == Scope(OWNER):
-            return self._workshop.tools(self._delegate)
-        return tools_for(machine=None, notes=self._notes(scope), search=self._search(scope))
+            found = self._workshop.tools(self._delegate, notes)
+        else:
+            found = tools_for(machine=None, notes=notes, search=self._search(scope))
+        usable = {tool.spec.name for tool in found} if named.tools is None else set(named.tools)
+        return [tool for tool in found if tool.spec.name in usable and (named.memory or not isinstance(tool, Memory))]
+
+    def _named(self, agent: str) -> NamedAgentSettings:
+        return self._settings.agents.get(agent) or NamedAgentSettings()
 
     async def _agent_for(self, opened: Opened, chosen: Preferences) -> Agent:
         scope = _scope_of(opened)
         if scope == Scope(OWNER):
             await self._workshop.ready(opened.session.cwd)
-        session, tools = opened.session, self._tools(scope)
+        session, tools = opened.session, self._tools(scope, opened.session.agent)
+        chosen = chosen._replace(model=chosen.model or self._named(session.agent).model or None)
         offline = OfflineAgent(self._store, scope, time.time, lambda: self._zone)
         terms = (chosen, session.cwd, [tool.spec for tool in tools])
         return await self._live.agent_for(session.id, terms, lambda: self.crew.agent_for(chosen, tools, offline))
@@ -211,7 +229,7 @@ class Serving:
         for name, said in self._settings.agents.items():
             if names & set(said.bindings):
                 return name
-        return "main"
+        return MAIN
 
     # What is said and told
 
@@ -222,22 +240,19 @@ class Serving:
         name = said.platform if isinstance(said, Entry) else said.source.platform
         return next((getattr(one, "bot", "") for one in self._platforms if one.name == name), "")
 
-    def _prompt(self, opened: Opened, earlier: Earlier | None) -> str:
-        lane, source = opened.lane, opened.lane.origin
+    def _prompt(self, tx: Transaction, opened: Opened, earlier: Earlier | None) -> str:
+        lane, source, agent = opened.lane, opened.lane.origin, opened.session.agent
         assert source is not None
         place = parse_key(lane.key, self._settings.session.main_key)
-        names = [tool.spec.name for tool in self._tools(_scope_of(opened))]
+        names = [tool.spec.name for tool in self._tools(_scope_of(opened), agent)]
         began = lane.updated_at or lane.last_person_at
         told = system_prompt(Place(began.astimezone(self._zone), source.platform, None), names)
-        said = self._settings.agents.get(opened.session.agent)
-        situation = Situation(
-            source,
-            is_shared=is_shared(place),
-            connected=tuple(sorted(one.name for one in self._platforms)),
-            earlier=earlier,
-        )
-        own = [said.prompt] if said and said.prompt else []
-        return "\n\n".join([told, *own, situation_text(situation, self._disguise)])
+        connected = tuple(sorted(one.name for one in self._platforms))
+        is_owners = _scope_of(opened) == Scope(OWNER)
+        homes = homes_among(tx, connected, self._settings.homes) if is_owners else ()
+        situation = Situation(source, is_shared(place), connected, homes, options_of(homes), earlier)
+        own = self._named(agent).prompt
+        return "\n\n".join(filter(None, [told, own, situation_text(situation, self._disguise)]))
 
     def _situated(self, scope: Scope) -> CommandSituation:
         deadline = time.monotonic() + 0.25
@@ -249,6 +264,7 @@ class Serving:
             model=self.crew.named(Preferences()),
             models=self.crew.resolve,
             meant=self.crew.meant,
+            homes=self._settings.homes,
             parts=[(tool.spec.name, len(str(tool.spec))) for tool in self._tools(scope)],
             time_left=lambda: deadline - time.monotonic(),
         )
@@ -264,7 +280,7 @@ class Serving:
     # Conversations that become long
 
     def _compression(self, holder: Holds, opened: Opened) -> Compression:
-        notes = self._notes(_scope_of(opened))
+        notes = self._notes(_scope_of(opened), opened.session.agent)
         means = CompressionMeans(
             partial(self._summariser, opened), app.new_session_id, lambda: can_write(notes), rules_of(self._settings)
         )

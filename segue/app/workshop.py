@@ -42,8 +42,8 @@ class Workshop:
         self._background = Background(store, scope, run_id, settings.home / "logs" / "processes")
         self._servers = McpServers(_servers(settings, cwd), tell)
 
-    def tools(self, subagent: Subagent | None) -> list[Tool]:
-        """Everything; without somebody to delegate to, everything but that."""
+    def tools(self, subagent: Subagent | None, notes: Path | None = None) -> list[Tool]:
+        """Everything; without somebody to delegate to, everything but that. An agent may have notes of its own."""
         machine = Machine(
             self._folder,
             config.environment_of_tools(),
@@ -52,7 +52,7 @@ class Workshop:
             subagent,
             self._servers.tools(),
         )
-        return tools_for(machine=machine, notes=self._notes, search=self._search)
+        return tools_for(machine=machine, notes=notes or self._notes, search=self._search)
 
     def prompt(self, began: datetime, tools: list[Tool]) -> str:
         """What an agent that begins here is told."""

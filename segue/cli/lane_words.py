@@ -8,6 +8,7 @@ from segue.core.inbox import ERASED, Entry
 from segue.core.leases import Run
 from segue.core.lifecycle import Phase
 from segue.core.moments import ago
+from segue.core.origins import origin_of
 from segue.core.outbox import Letter
 from segue.core.policy import ResetMode, ResetPolicy
 from segue.core.preferences import Preferences
@@ -130,7 +131,8 @@ def detail_row(detail: LaneDetail) -> dict[str, Any]:
     return lane_row(detail.view) | {
         "created_at": _epoch(lane.created_at),
         "finalised_at": _epoch(lane.finalised_at),
-        "origin": lane.origin.to_dict() if lane.origin else None,
+        "origin": origin_of(lane.origin).to_dict() if lane.origin else None,
+        "source": lane.origin.to_dict() if lane.origin else None,
         "overrides": overrides_row(detail.overrides),
         "background_work": detail.has_background_work,
         "resets": [reset_row(one) for one in detail.resets],

@@ -27,6 +27,11 @@ class SessionSource:
     message_id: str | None = None
     role_authorized: bool = False
     account: str | None = None
+    label: str | None = None
+    """What the platform calls the conversation."""
+    subject: str | None = None
+    space: str | None = None
+    """The name of the server or workspace, whose id is `guild_id`."""
 
     @property
     def description(self) -> str:

@@ -9,9 +9,11 @@ from segue.agent.door import Door
 from segue.core.errors import StoreError
 from segue.core.inbound import Inbound, Receipt
 from segue.core.keys import place_of
+from segue.core.sources import SessionSource
 from segue.ports.failpoints import Point, reached
 from segue.sessions.accepting import Accepted
 from segue.sessions.admitting import Ignored, Routing, admit_all
+from segue.sessions.learning import learn
 
 MOST_AT_ONCE = 256
 
@@ -43,6 +45,10 @@ class Desk:
         if self._writing is None or self._writing.done():
             self._writing = asyncio.create_task(self._write())
         return await waiting.done
+
+    async def learn(self, source: SessionSource) -> None:
+        """What is told of a place: its lanes know it from now on."""
+        await self._door.write(learn, source)
 
     async def cursor(self, platform: str, account: str, name: str) -> str | None:
         return await self._door.read(lambda tx: tx.inbox.cursor(platform, account, name))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # slow to load, and only some commands need them
     from segue.core.outbox import Letter
     from segue.core.pairing import PairedPerson, Pairing
     from segue.core.query import Node, Term
+    from segue.core.sources import SessionSource
     from segue.core.turns import Heard, Step, Turn
 
 P = ParamSpec("P")
@@ -191,6 +192,9 @@ class Lanes(Protocol):
     def insert(self, lane: "Lane") -> None: ...
     def change(self, lane: "Lane") -> bool:
         """Write a lane back; False when somebody changed it since it was read."""
+
+    def set_origin(self, key: str, origin: "SessionSource") -> None:
+        """What is known of its place; nobody who is changing the lane is disturbed."""
 
     def delete(self, key: str) -> bool: ...
     def listed(self, active_since: datetime | None = None, limit: int | None = None) -> "list[Lane]":

@@ -57,7 +57,7 @@ class House(NamedTuple):
 
     rules: Rules
     posting: Posting
-    prompt: Callable[[Opened, Earlier | None], str]
+    prompt: Callable[[Transaction, Opened, Earlier | None], str]
     """What an agent is told when a session begins."""
 
 
@@ -212,7 +212,7 @@ def furnish(tx: Transaction, opened: Opened, house: House) -> Opened:
         chosen = carried_over(decode(old.model_config if old else None), _SUCCESSION[reset.reason])
         if old is not None and old.message_count:
             earlier = Earlier(SessionId(old.id), instant(session.started_at), reset.reason)
-    prompt = house.prompt(opened, earlier)
+    prompt = house.prompt(tx, opened, earlier)
     tx.sessions.change(session.id, system_prompt=prompt, model_config=encode(chosen))
     furnished = session._replace(system_prompt=prompt, model_config=encode(chosen))
     return opened._replace(session=furnished)

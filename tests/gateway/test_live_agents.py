@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
-from lane_house import Building, dm
+from lane_house import Building, dm, echo
 from serving_house import Served, use_obedient_model, write_settings
 
 from segue.agent.loop import Loop
@@ -52,6 +53,11 @@ class Workers:
         return self.made[-1]
 
 
+async def at_work(agent: Agent) -> None:
+    async with aclosing(agent.run(TASK)) as events:
+        await anext(events)
+
+
 def run(work: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(asyncio.wait_for(work(), 20))
 
@@ -83,7 +89,7 @@ def test_an_agent_at_work_is_closed_when_its_turn_has_ended() -> None:
     async def work() -> None:
         workers = Workers(LiveAgents(most=1))
         agent = await workers.get("a")
-        turn = asyncio.create_task(anext(aiter(agent.run(TASK))))  # type: ignore[arg-type]
+        turn = asyncio.create_task(at_work(agent))
         await asyncio.sleep(0)
         await workers.get("b")
         assert not workers.made[0].is_closed
@@ -102,7 +108,7 @@ def test_those_go_that_nobody_has_needed_for_an_hour() -> None:
         workers = Workers(LiveAgents(clock=lambda: now))
         for name in "abc":
             agent = await workers.get(name)
-        turn = asyncio.create_task(anext(aiter(agent.run(TASK))))  # type: ignore[arg-type]
+        turn = asyncio.create_task(at_work(agent))
         await asyncio.sleep(0)
         now = IDLE_SECONDS + 1
         await workers.get("b", "terms of its own")
@@ -139,7 +145,7 @@ class Door:
 
 def test_an_agent_of_ours_closes_its_tools() -> None:
     door = Door()
-    asyncio.run(Loop([ScriptedModel([])], [door]).aclose())  # type: ignore[list-item]
+    asyncio.run(Loop([ScriptedModel(echo)], [door]).aclose())  # type: ignore[list-item]
     assert not door.is_open
 
 

@@ -94,7 +94,7 @@ class Bench:
         rules = Rules(KeyRules(), ResetPolicies(policy), timedelta(seconds=self.freshness))
         self.door = StraightDoor(self.store, OWNER)
         self.queue = QueueRules(QueueMode(self.mode), timedelta(0), self.cap, Drop(self.drop))
-        self.house = House(rules, Posting(lambda _platform, _account: None), lambda _opened, _earlier: "Be brief.")
+        self.house = House(rules, Posting(lambda _platform, _account: None), lambda _tx, _opened, _earlier: "Be brief.")
         self.routing = Routing(
             rules.keys,
             lambda _: None,

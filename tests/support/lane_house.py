@@ -24,6 +24,7 @@ from segue.core.reading import Reading, read
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.scope import Scope
 from segue.core.sending import SendPolicy
+from segue.core.situation import Earlier
 from segue.core.sources import SessionSource
 from segue.core.streaming import Streaming
 from segue.gateway.answering import Staff
@@ -52,6 +53,10 @@ UNSTREAMED, EVERYTHING = Streaming(is_enabled=False), SendPolicy()
 
 def dm(person: str = "alice", **more: Any) -> SessionSource:
     return SessionSource(platform="scripted", chat_id=person, user_id=person, user_name=person.title(), **more)
+
+
+def name_of_lane(_tx: Transaction, opened: Opened, _earlier: Earlier | None) -> str:
+    return f"You are on {opened.lane.key}."
 
 
 def echo(request: Request) -> Reply:
@@ -89,6 +94,7 @@ class Building:
         hooks: Hooks | None = None,
         streaming: Streaming = UNSTREAMED,
         policy: SendPolicy = EVERYTHING,
+        prompt: Callable[[Transaction, Opened, Earlier | None], str] = name_of_lane,
         **staff: Any,
     ) -> None:
         self.store, self.stage = store, stage
@@ -131,7 +137,7 @@ class Building:
         house = House(
             Rules(keys, policies, timedelta(hours=1)),
             Posting(traits_among(self.platforms), policy),
-            lambda opened, _earlier: f"You are on {opened.lane.key}.",
+            prompt,
         )
 
         def reading(said: Inbound | Entry) -> Reading:
