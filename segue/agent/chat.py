@@ -2,10 +2,9 @@
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from functools import partial
-from types import MappingProxyType
 
 from segue.agent.compression import Compression, Wish
 from segue.agent.door import Door
@@ -84,7 +83,7 @@ class Kit:
     source: str = "cli"
     cwd: str | None = None
     keys: KeyRules = _PLAIN_KEYS
-    homes: Mapping[str, SessionSource] = MappingProxyType({})
+    homes: Mapping[str, SessionSource] = field(default_factory=dict)
     """The home channels that the settings name."""
     freshness: float = 3600.0
     """For how many seconds an answer that was cut off is carried on by itself."""

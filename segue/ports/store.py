@@ -360,6 +360,9 @@ class People(Protocol):
     def listed(self) -> "list[PairedPerson]":
         """In the order in which they were let in."""
 
+    def owners(self) -> "list[PairedPerson]":
+        """Those among them who may do everything."""
+
     def put(self, person: "PairedPerson") -> None:
         """Let somebody in, or be something else than before."""
 

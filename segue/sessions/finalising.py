@@ -144,7 +144,7 @@ def _is_over(tx: Transaction, lane: Lane, rules: Rules, now: datetime) -> bool:
     if not has_expired(lane, policy, now, freshness=rules.freshness):
         return False
     is_quiet = not any(tx.inbox.standing(lane.key)) and tx.turns.running_in(lane.session_id) is None
-    return is_quiet and not has_background_work(tx, lane.key)
+    return is_quiet and not has_background_work(tx, lane)
 
 
 def _is_due(tx: Transaction, lane: Lane, session: Session, rules: Rules, now: float) -> bool:

@@ -154,6 +154,7 @@ def every_table(asker: Asker) -> dict[str, Any]:
         "Processes.find": each(tx.processes.find, asker.processes),
         "People.find": each(lambda peer: tx.people.find("telegram", peer), asker.people),
         "People.listed": tx.people.listed(),
+        "People.owners": tx.people.owners(),
         "People.pairings": tx.people.pairings(),
         "Jobs.find": each(tx.jobs.find, asker.jobs),
         "Jobs.listed": tx.jobs.listed(),
