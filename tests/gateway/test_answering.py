@@ -1,6 +1,8 @@
 """From a platform's message to its reply."""
 
 import asyncio
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from lane_house import Building, dm, echo
@@ -71,6 +73,65 @@ def test_whatever_somebody_says_is_taken_in_and_answered(store: SqlStore, text: 
     building.run(work)
     assert stage.posted_to("bob") == ["You said: and me?"]
     assert [entry.state for entry in store.read(OWNER, lambda tx: tx.inbox.listed(("done",)))] == ["done"] * 2
+
+
+HALF = "half \ud83d"
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        {"user_name": HALF},
+        {"chat_name": "NUL \x00"},
+        {"user_id": HALF},
+        {"chat_id": HALF},
+        {"thread_id": HALF, "chat_type": "group"},
+        {"user_id": "é" * 5000},
+        {"chat_id": "x" * 5000, "chat_type": "group"},
+        {"message_id": HALF, "account": ""},
+    ],
+    ids=str,
+)
+def test_whoever_says_it_and_wherever_it_is_answered(store: SqlStore, hostile: dict[str, Any]) -> None:
+    stage = Stage()
+    building = Building(store, stage)
+
+    async def work() -> None:
+        stage.say(replace(dm("mallory"), **hostile), "hello")
+        stage.say(replace(dm("mallory"), **hostile), "hello again")
+        stage.say(dm("bob"), "and me?")
+        await building.quiet()
+
+    building.run(work)
+    assert stage.posted_to("bob") == ["You said: and me?"]
+    assert [entry.state for entry in store.read(OWNER, lambda tx: tx.inbox.listed(("done",)))] == ["done"] * 3
+
+
+def test_ids_that_differ_stay_two_whatever_is_in_them(store: SqlStore) -> None:
+    stage = Stage()
+    building = Building(store, stage)
+    twins = ["a\ud800", "a\ud801", "b" * 600 + "1", "b" * 600 + "2"]
+
+    async def work() -> None:
+        for name in twins:
+            stage.say(dm(name), "hello")
+        await building.quiet()
+
+    building.run(work)
+    assert len({lane.key for lane in store.read(OWNER, lambda tx: tx.lanes.listed())}) == len(twins)
+    assert len({lane.principal for lane in store.read(OWNER, lambda tx: tx.lanes.listed())}) == len(twins)
+
+
+def test_what_can_have_no_lane_is_left_aside_and_told(store: SqlStore, caplog: pytest.LogCaptureFixture) -> None:
+    building = Building(store, Stage())
+
+    async def work() -> None:
+        receive = building.gateway.desk.receive
+        assert await receive(Inbound(replace(dm(), chat_type="tent"), "1", "hello")) == Receipt.IGNORED
+        assert await receive(Inbound(dm(), "1", "hello")) == Receipt.ACCEPTED
+
+    building.run(work)
+    assert "'tent' is no type of chat" in caplog.text
 
 
 def test_a_message_that_cannot_be_put_down_keeps_no_other_waiting(store: SqlStore) -> None:
