@@ -11,6 +11,9 @@ from segue.core.text import one_line, shorten
 
 _QUOTED = 80
 _MOST_QUOTED = 10
+_LEFT_OUT = "earlier messages were left out, because too many were waiting:"
+LEFT_OUT_PATTERN = f"[% {_LEFT_OUT}%"
+"""What a note about left-out messages looks like, as SQL compares."""
 
 
 class QueueMode(StrEnum):
@@ -112,5 +115,5 @@ def left_out(texts: Sequence[str]) -> str:
     """What the agent is told of messages that nobody answers any more."""
     quoted = [f"- {shorten(one_line(text), _QUOTED)}" for text in texts[-_MOST_QUOTED:]]
     more = [f"- and {len(texts) - _MOST_QUOTED} before them"] if len(texts) > _MOST_QUOTED else []
-    told = f"[{len(texts)} earlier messages were left out, because too many were waiting:"
+    told = f"[{len(texts)} {_LEFT_OUT}"
     return "\n".join([told, *more, *quoted]) + "]"

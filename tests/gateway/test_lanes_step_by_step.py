@@ -76,3 +76,39 @@ def test_a_conversation_goes_on_in_a_lane_in_which_nothing_was_said(store: SqlSt
     work(bench, "second")
     lanes = {lane.key: lane.session_id for lane in store.read(OWNER, lambda tx: tx.lanes.listed())}
     assert lanes == {ALICE.lane: "first", ALICE_IN_THE_ROOM.lane: None}
+
+
+def crowd_out(bench: Bench) -> None:
+    """One turn, and another that begins with a note about what was left out."""
+    say(bench, "one", "m1")
+    work(bench, "session")
+    for number in (2, 3, 4):
+        say(bench, f"words {number}", f"m{number}")
+    for _ in range(2):
+        bench.end(ALICE.lane, TurnState.DONE, "An answer.")
+        work(bench)
+    assert [line for line in heard(bench) if "left out" in line] == heard(bench)[1:2]
+
+
+def heard(bench: Bench) -> list[str]:
+    """What the agent is told that people said."""
+    found = bench.store.read(OWNER, lambda tx: tx.messages.of("session"))
+    return [one.content or "" for one in found if one.role == "user"]
+
+
+def test_undo_goes_by_what_was_said_and_not_by_what_was_left_out(store: SqlStore) -> None:
+    bench = bench_on(store, drop="summarize", cap=2)
+    crowd_out(bench)
+    say(bench, "/undo 3", "m5")
+    work(bench)
+    assert heard(bench) == []
+
+
+def test_retry_says_again_what_a_person_said(store: SqlStore) -> None:
+    bench = bench_on(store, drop="summarize", cap=2)
+    crowd_out(bench)
+    for number, command in enumerate(("/undo 2", "/retry")):
+        say(bench, command, f"c{number}")
+        work(bench)
+    assert told_and_done(store)[-1] == ("one", "waiting")
+    assert heard(bench) == []

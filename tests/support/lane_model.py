@@ -10,6 +10,7 @@ MODES = ("collect", "followup", "interrupt")
 PLAIN, QUEUED, COMMAND = "plain", "queued", "command"
 ROOM = "agent:main:scripted:group:room"
 THREAD = f"{ROOM}:topic:t1"
+_NOTE = "left out: "
 
 
 class Seat(NamedTuple):
@@ -383,14 +384,14 @@ class Model:
 
     def _undo(self, mail: Mail, argument: str, _fresh: str, _now: float) -> bool:
         talk = self.talk_in(mail.seat.lane)
-        said = [line for line in talk.view if line.role == "user"] if talk else []
+        said = _said(talk)
         if talk and said:
             _silence(talk, said[-min(int(argument or 1), len(said))])
         return True
 
     def _retry(self, mail: Mail, _argument: str, _fresh: str, _now: float) -> bool:
         talk = self.talk_in(mail.seat.lane)
-        said = [line for line in talk.view if line.role == "user"] if talk else []
+        said = _said(talk)
         if talk and said:
             mail.state, mail.want, mail.text = "waiting", QUEUED, said[-1].text
             _silence(talk, said[-1])
@@ -433,7 +434,13 @@ def _read(text: str) -> tuple[str, str]:
 def _in_short(texts: list[str]) -> str:
     """The last ten of what nobody answers any more."""
     more = [f"and {len(texts) - 10} before them"] if len(texts) > 10 else []
-    return f"left out: {', '.join([*more, *texts[-10:]])}"
+    return f"{_NOTE}{', '.join([*more, *texts[-10:]])}"
+
+
+def _said(talk: Talk | None) -> list[Line]:
+    """What people said; a note about what was left out is not."""
+    lines = talk.view if talk else []
+    return [line for line in lines if line.role == "user" and not line.text.startswith(_NOTE)]
 
 
 def _ancestors(talk: Talk) -> list[Talk]:
