@@ -354,7 +354,7 @@ class Model:
         spot = self.lanes.get(mail.seat.lane)
         if self.rules.stop_suspends and spot:
             spot.phase, spot.since = "suspended", now
-        return False
+        return True
 
     def _new(self, mail: Mail, argument: str, fresh: str, now: float) -> bool:
         spot = self.lanes.get(mail.seat.lane)
