@@ -112,3 +112,36 @@ def test_retry_says_again_what_a_person_said(store: SqlStore) -> None:
         work(bench)
     assert told_and_done(store)[-1] == ("one", "waiting")
     assert heard(bench) == []
+
+
+def test_stop_cancels_commands_that_would_be_answered_and_no_others(store: SqlStore) -> None:
+    bench = bench_on(store)
+    say(bench, "one", "m1")
+    work(bench, "session")
+    asking = ("/new two", "/retry", "/compress the leeks", "three")
+    for number, text in enumerate((*asking, "/title Lisbon", "/think high", "/stop")):
+        say(bench, text, f"c{number}")
+    cancelled = [(text, "cancelled") for text in ("one", *asking)]
+    assert told_and_done(store) == [
+        *cancelled,
+        *((one, "waiting") for one in ("/title Lisbon", "/think high", "/stop")),
+    ]
+    for _ in range(3):
+        work(bench)
+    told = [one.text for one in store.read(OWNER, lambda tx: tx.outbox.listed(("pending",)))]
+    assert told == [
+        "This conversation is called “Lisbon” now.",
+        "Thinking: high.",
+        "Stopped. 4 waiting messages cancelled.",
+    ]
+    assert heard(bench) == ["one"]
+
+
+@pytest.mark.parametrize("command", ["/new", "/resume first"])
+def test_what_begins_another_conversation_cancels_a_retry_that_waits(store: SqlStore, command: str) -> None:
+    bench = bench_on(store)
+    say(bench, "one", "m1")
+    work(bench, "session")
+    say(bench, "/retry", "m2")
+    say(bench, command, "m3")
+    assert told_and_done(store)[1:] == [("/retry", "cancelled"), (command, "waiting")]

@@ -193,7 +193,7 @@ class Model:
         is_clearing = want == COMMAND and text.split()[0] in ("/new", "/reset", "/stop", "/resume")
         is_ending = is_clearing or self._is_interrupting(mail)
         if is_clearing:
-            self._cancel([one for one in before if one.want != COMMAND], mail.number)
+            self._cancel([one for one in before if one.want != COMMAND or _is_asking(one)], mail.number)
         elif is_ending:
             self._cancel([one for one in before if one.want == PLAIN])
         elif want != COMMAND and not earlier:
@@ -429,6 +429,12 @@ def _read(text: str) -> tuple[str, str]:
     if name == "/queue" and argument not in (*MODES, "default"):
         return QUEUED, argument
     return (COMMAND if name.startswith("/") else PLAIN), text
+
+
+def _is_asking(mail: Mail) -> bool:
+    """Whether a command ends in an answer."""
+    name, _, argument = mail.text.partition(" ")
+    return name == "/retry" or (name == "/new" and bool(argument))
 
 
 def _in_short(texts: list[str]) -> str:
