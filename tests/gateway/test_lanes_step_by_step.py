@@ -145,3 +145,21 @@ def test_what_begins_another_conversation_cancels_a_retry_that_waits(store: SqlS
     say(bench, "/retry", "m2")
     say(bench, command, "m3")
     assert told_and_done(store)[1:] == [("/retry", "cancelled"), (command, "waiting")]
+
+
+@pytest.mark.parametrize("is_expired", [False, True])
+def test_who_resumes_the_conversation_of_a_lane_goes_on_with_it(store: SqlStore, is_expired: bool) -> None:
+    bench = Bench(store, "collect", "new", 9, not is_expired, IDLE, FRESHNESS)
+    say(bench, "one", "m1")
+    work(bench, "first")
+    bench.end(ALICE.lane, TurnState.DONE, "An answer.")
+    if is_expired:
+        bench.now += 2 * IDLE
+    else:
+        say(bench, "/stop", "m2")
+        work(bench)
+    say(bench, "/resume first", "m3")
+    work(bench)
+    say(bench, "two", "m4")
+    work(bench, "second")
+    assert bench.doing[ALICE.lane].turn.session_id == "first"

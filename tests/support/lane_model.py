@@ -404,9 +404,7 @@ class Model:
         named = next((talk for talk in seen if talk.id == wanted), None)
         named = named or next((talk for talk in seen if talk.title == wanted), None)
         target = self.tip_of(named) if named else None
-        if target is None or target is self.talk_in(seat.lane):
-            return True
-        if not any(task.talk is target for task in self.tasks.values()):
+        if target is not None and not any(task.talk is target for task in self.tasks.values()):
             self._switch(seat, target, now)
         return True
 
