@@ -18,7 +18,7 @@ from segue.ports.store import ResetRow, Transaction
 from segue.sessions.accepting import cancelled_by
 from segue.sessions.answering import House, furnish, is_waiting
 from segue.sessions.commanding import act
-from segue.sessions.commanding.acts import Act, Again, Answer, Begin, Situation, Stop, Switch
+from segue.sessions.commanding.acts import Act, Again, Answer, Begin, Compress, Situation, Stop, Switch
 from segue.sessions.delivering import envelope_of, post
 from segue.sessions.finding import get_session
 from segue.sessions.opening import Arrival, Opened, begin_session, new_lane, open_session, save_lane
@@ -66,6 +66,8 @@ def carry_out(tx: Transaction, errand: Errand, house: House, situated: Furnish) 
         case Switch(session_id):
             _switch(tx, lane or _laid_out(entry, house, situation.now), session_id, situation.now)
             _done(tx, entry, situation.now)
+        case Compress():
+            pass  # whoever does it crosses it off when it is done
         case _:
             _done(tx, entry, situation.now)
     if command.name == "stop" and errand.is_suspending and lane is not None:
@@ -79,6 +81,13 @@ def refuse(tx: Transaction, entry: Entry, house: House, sentence: str, now: floa
     if is_waiting(tx, entry):
         _done(tx, entry, now)
         tell(tx, house, entry, sentence, now)
+
+
+def finish(tx: Transaction, entry: Entry, house: House, told: str, now: float) -> None:
+    """What a command began is done, and its sender is told: in the transaction that does it, or a second time."""
+    if is_waiting(tx, entry):
+        _done(tx, entry, now)
+    tell(tx, house, entry, told, now)
 
 
 def tell(tx: Transaction, house: House, entry: Entry, text: str, now: float) -> None:

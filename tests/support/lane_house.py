@@ -28,7 +28,7 @@ from segue.core.sources import SessionSource
 from segue.core.streaming import Streaming
 from segue.gateway.answering import Staff
 from segue.gateway.assembling import USUAL_WATCHING, Grounds, assemble, traits_among
-from segue.gateway.clerk import Means
+from segue.gateway.clerk import Means, Told
 from segue.gateway.gateway import Gateway
 from segue.gateway.holding import LaneHolder
 from segue.gateway.watching import Watching
@@ -89,6 +89,7 @@ class Building:
         hooks: Hooks | None = None,
         streaming: Streaming = UNSTREAMED,
         policy: SendPolicy = EVERYTHING,
+        compress: Callable[[LaneHolder, Entry, str, Told], Awaitable[str]] | None = None,
         **staff: Any,
     ) -> None:
         self.store, self.stage = store, stage
@@ -109,7 +110,7 @@ class Building:
         def shown(_entry: Entry, _turn_id: str) -> Callable[[Event], None]:
             return self.events.append
 
-        async def compress(_holder: LaneHolder, _entry: Entry, focus: str) -> str:
+        async def compressed(_holder: LaneHolder, _entry: Entry, focus: str, _told: Told) -> str:
             return f"Compressed for {focus}."
 
         def situation(_scope: Scope) -> Situation:
@@ -142,7 +143,7 @@ class Building:
         def restart() -> None:
             self.restarts += 1
 
-        means = Means(reading, situation, compress, restart, stop_suspends)
+        means = Means(reading, situation, compress or compressed, restart, stop_suspends)
         routing = Routing(keys, lambda _: access, lambda _: queue, lambda _: "main", reading, house.posting)
         run = run or Run(name, "segue gateway", "here", "boot", 7, "1", 1.0, 1.0)
         self.gateway: Gateway = assemble(
