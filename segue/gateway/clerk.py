@@ -17,6 +17,7 @@ from segue.core.principals import scope_in
 from segue.core.reading import Reading
 from segue.core.scope import OWNER, Principal, Scope
 from segue.gateway.holding import LaneHolder
+from segue.hookspecs import Tell, nobody
 from segue.ports.store import Transaction
 from segue.sessions.answering import House
 from segue.sessions.commanding.acts import Answer, Compress, Offer, Redone, Restart, Situation, Undone
@@ -59,11 +60,12 @@ class _Memory:
 
 
 class Clerk:
-    def __init__(self, door: Door, house: House, keys: KeyRules, means: Means) -> None:
+    def __init__(self, door: Door, house: House, keys: KeyRules, means: Means, tell: Tell = nobody) -> None:
         self._door = door
         self._house = house
         self._keys = keys
         self._means = means
+        self._tell = tell
         self._memories: dict[str, _Memory] = {}
 
     def is_at_once(self, entry: Entry) -> bool:
@@ -87,14 +89,16 @@ class Clerk:
         is_everywhere = command.name in EVERYWHERE and entry.person == OWNER
         door = self._door if is_everywhere else self._door.under(scope)
         try:
-            answer = await door.write(carry_out, errand, self._house, situated)
+            carried = await door.write(carry_out, errand, self._house, situated)
         except StoreError:
             raise
         except SegueError as error:
             await self._refuse(entry, str(error))
             return
-        if answer is not None:
-            await self._follow(holder, entry, answer)
+        if carried is not None:
+            for fact in carried.facts:
+                self._tell(fact)
+            await self._follow(holder, entry, carried.answer)
 
     def _situated(
         self, holder: LaneHolder | None, entry: Entry, scope: Scope, tx: Transaction, lane: Lane | None
