@@ -9,6 +9,7 @@ from typing import NamedTuple
 from segue.core.inbox import Entry, Want
 from segue.core.text import one_line, shorten
 
+MOST_PAUSES = 10
 _QUOTED = 80
 _MOST_QUOTED = 10
 _LEFT_OUT = "earlier messages were left out, because too many were waiting:"
@@ -104,6 +105,18 @@ def together(waiting: Sequence[Entry], mode: QueueMode) -> list[Entry]:
             break
         batch.append(entry)
     return batch
+
+
+def pause_before(entries: Sequence[Entry], debounce: timedelta, now: float) -> float:
+    """For how many seconds more is waited for what a person may say next; nobody else is waited for.
+
+    Whoever goes on and on is answered after so many pauses. A clock that was set back makes nobody wait.
+    """
+    pause = debounce.total_seconds()
+    quiet, waited = now - entries[-1].admitted_at, now - entries[0].admitted_at
+    if quiet < 0 or not entries[-1].is_person:
+        return 0.0
+    return max(0.0, min(pause - quiet, MOST_PAUSES * pause - waited))
 
 
 def _place(entry: Entry) -> tuple[str | None, ...]:
