@@ -44,7 +44,7 @@ from segue.core.sizes import UNKNOWN_WINDOW, tokens_of_rest
 from segue.gateway.agreeing import Agreements
 from segue.gateway.answering import Staff
 from segue.gateway.assembling import Grounds, assemble, traits_among
-from segue.gateway.clerk import Means
+from segue.gateway.clerk import Means, Told
 from segue.gateway.gateway import Gateway
 from segue.gateway.holding import LaneHolder
 from segue.gateway.live import LiveAgents
@@ -297,22 +297,23 @@ class Serving:
         model, window = found
         return Summariser(model, window or opened.session.context_window or UNKNOWN_WINDOW)
 
-    async def _compress(self, holder: LaneHolder, entry: Entry, focus: str) -> str:
+    async def _compress(self, holder: LaneHolder, entry: Entry, focus: str, told: Told) -> str:
         """`/compress` in a lane."""
         lane = await self._door.read(lambda tx: tx.lanes.find(entry.lane_key))
         session = await self._door.read(lambda tx: tx.sessions.find(lane.session_id or "") if lane else None)
         if lane is None or session is None:
             return "There is nothing to compress: nothing has been said yet."
-        told: list[str] = []
-
-        def emit(event: Event) -> None:
-            if isinstance(event, Compressed):
-                told.append(event.sentence)
-
         compression = self._compression(holder, Opened(lane, session, Continue()))
         need = Need(session.context_window or UNKNOWN_WINDOW, tokens_of_rest(session.system_prompt or "", []))
-        await compression.compress(holder.lease, session.id, Wish(need, KEPT_TURNS // 4, focus), emit)
-        return told[-1] if told else "There is nothing to compress yet: all of it is what was said last."
+
+        def ending(tx: Transaction, compressed: Compressed) -> None:
+            told(tx, compressed.sentence)
+
+        wish = Wish(need, KEPT_TURNS // 4, focus)
+        done = await compression.compress(holder.lease, session.id, wish, _shown, ending=ending)
+        if done is None:
+            return "There is nothing to compress yet: all of it is what was said last."
+        return Compressed(done.session.id, done.session.title).sentence
 
 
 def _scope_of(opened: Opened) -> Scope:

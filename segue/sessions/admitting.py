@@ -65,6 +65,7 @@ def admit(tx: Transaction, inbound: Inbound, routing: Routing, keys: KeyRules, n
         reading.is_clearing,
         reading.is_steering,
         is_offered=inbound.is_offered,
+        is_asking=lambda one: routing.read(Inbound(one.source, one.message_id, one.text)).is_asking,
     )
     if accepted.is_new and accepted.is_refused and not inbound.is_offered:
         told = envelope_of(accepted.entry, f"{accepted.entry.id}:refused")
