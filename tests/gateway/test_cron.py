@@ -12,7 +12,7 @@ from obedient_model import Obedient
 from serving_house import Served, use_obedient_model, write_settings
 
 from segue.app import crew
-from segue.core.errors import Invalid, ModelUnavailable
+from segue.core.errors import Invalid, Unreachable
 from segue.core.events import Reply, Text
 from segue.core.inbound import Inbound, Receipt
 from segue.core.inbox import Entry, InboxState
@@ -116,7 +116,7 @@ class Choosy(Obedient):
 
     async def stream(self, request: Request) -> AsyncGenerator[Text | Reply]:
         if self.name == "away":
-            raise ModelUnavailable("Nobody is there.")
+            raise Unreachable("Nobody is there.")
         async for piece in super().stream(request):
             yield piece
 

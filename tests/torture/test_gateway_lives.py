@@ -247,7 +247,8 @@ def test_a_gateway_and_other_processes_write_to_one_file_at_the_same_time(make_h
         for number in lines:
             for person in people:
                 stage.say(dm(person), f"{person} {number}")
-            await until(lambda: len(stage.posted) >= len(people) * (number + 1), house)
+            expected = len(people) * (number + 1)
+            await until(lambda wanted=expected: len(stage.posted) >= wanted, house)
 
     stage = on_stage(house, work)
     for person in people:
