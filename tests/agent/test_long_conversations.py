@@ -391,6 +391,19 @@ def test_what_was_undone_does_not_count_any_more(store: SqlStore) -> None:
     assert dense.flushes == 0
 
 
+def test_the_size_of_a_conversation_is_what_was_asked_and_answered_as_the_model_counted(store: SqlStore) -> None:
+    usage = Usage(1_000, output_tokens=50, reasoning_tokens=20, api_call_count=1)
+    place = Place(store, Loop([Scripted(lambda _: Reply("Noted.", usage=usage, context_window=WINDOW))], []))
+
+    async def work() -> None:
+        await place.say("hello")
+        session = await place.chat.session()
+        assert session is not None
+        assert (session.context_tokens, session.context_window) == (1_030, WINDOW)
+
+    run(place, work)
+
+
 def test_what_a_model_thought_does_not_count_as_said(store: SqlStore) -> None:
     flushes: list[Request] = []
 

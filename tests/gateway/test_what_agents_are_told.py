@@ -158,3 +158,10 @@ def test_a_skill_is_a_note_that_nothing_brings_up_by_itself(obedient: Served) ->
     assert (obedient.settings.home / "memory" / "skills" / "soup.md").read_text() == skill
     read = ask(obedient, 'use memory {"action": "read", "name": "skills/soup"}')
     assert "Leeks first." in str(read.conversation[-1]["content"]), "the control: who asks for it is told"
+
+
+def test_who_asks_for_the_model_is_told_the_one_that_the_conversation_has_chosen(obedient: Served) -> None:
+    ask(obedient, "hello", "/model openai/other", "/model", "/status")
+    model, status = obedient.stages["scripted"].posted_to("owner")[-2:]
+    assert model == "The model is openai/other, chosen as openai/other."
+    assert status.splitlines()[0] == "Model     openai/other"
