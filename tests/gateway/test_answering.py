@@ -12,6 +12,7 @@ from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.sources import SessionSource
 from segue.core.streaming import Streaming
 from segue.ports.platform import Arriving, Intake, Platform, Post, Sent, Traits
+from segue.sessions.reading import conversation
 from segue.storage.store import SqlStore
 from segue.testing import ScriptedModel, Stage
 
@@ -126,10 +127,11 @@ def test_an_adapter_need_only_be_connected_and_send(store: SqlStore) -> None:
     """What it does not say it can do, it is never asked for, although answers would be streamed."""
     plain = Plain()
     source = SessionSource(platform="plain", chat_id="alice")
-    building = Building(store, Stage(), only=[cast(Platform, plain)], streaming=Streaming(buffer_threshold=1))
+    streaming, model = Streaming(0.05, 1), ScriptedModel(echo, pause=0.05)
+    building = Building(store, Stage(), only=[cast(Platform, plain)], streaming=streaming, model=model)
 
     async def work() -> None:
-        for number, text in enumerate(("one two three", "long " * 50)):
+        for number, text in enumerate(("one two three", "a long message of seven words " * 5)):
             plain.said.put_nowait(Inbound(source, f"m{number}", text))
         async with asyncio.timeout(10):
             while not plain.sent:
@@ -178,3 +180,5 @@ def test_an_answer_that_goes_elsewhere_leaves_the_origin_of_the_lane_as_it_is(st
     lane = store.read(OWNER, lambda tx: tx.lanes.find("agent:main:scripted:dm:alice"))
     assert lane is not None
     assert lane.origin == dm()
+    said = [message["content"] for message in store.read(OWNER, conversation, str(lane.session_id))]
+    assert said == ["one", "You said: one", "two", "You said: two"]

@@ -241,14 +241,15 @@ def test_a_gateway_and_other_processes_write_to_one_file_at_the_same_time(make_h
         assert [(one.returncode, one.stdout.strip()) for one in done] == [
             (0, f"You said: from chat {number}") for number in chats
         ], done[0].stderr
-        await until(lambda: len(stage.posted) >= len(people) * len(lines), house)
+
+    async def posted(stage: Stage, count: int) -> None:
+        await until(lambda: len(stage.posted) >= count, house)
 
     async def talk(stage: Stage) -> None:
         for number in lines:
             for person in people:
                 stage.say(dm(person), f"{person} {number}")
-            expected = len(people) * (number + 1)
-            await until(lambda wanted=expected: len(stage.posted) >= wanted, house)
+            await posted(stage, len(people) * (number + 1))
 
     stage = on_stage(house, work)
     for person in people:
