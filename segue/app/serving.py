@@ -254,14 +254,14 @@ class Serving:
         own = self._named(agent).prompt
         return "\n\n".join(filter(None, [told, own, situation_text(situation, self._disguise)]))
 
-    def _situated(self, scope: Scope) -> CommandSituation:
+    def _situated(self, scope: Scope, chosen: Preferences) -> CommandSituation:
         deadline = time.monotonic() + 0.25
         return CommandSituation(
             session_id=None,
             now=time.time(),
             zone=self._zone,
             new_session_id=app.new_session_id(),
-            model=self.crew.named(Preferences()),
+            model=self.crew.named(chosen),
             models=self.crew.resolve,
             meant=self.crew.meant,
             homes=self._settings.homes,

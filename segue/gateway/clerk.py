@@ -13,6 +13,7 @@ from segue.core.inbox import Entry, Want
 from segue.core.keys import KeyRules, parse_key
 from segue.core.lifecycle import Lane
 from segue.core.messages import Spot
+from segue.core.preferences import Preferences, decode
 from segue.core.principals import scope_in
 from segue.core.reading import Reading
 from segue.core.scope import OWNER, Principal, Scope
@@ -43,8 +44,8 @@ class Means:
 
     read: Callable[[Entry], Reading]
     """What a message means."""
-    situation: Callable[[Scope], Situation]
-    """Where and when it is given, as far as no lane has a say in it."""
+    situation: Callable[[Scope, Preferences], Situation]
+    """Where and when it is given and what answers there, as far as no lane has a say in it."""
     compress: Callable[[LaneHolder, Entry, str, Told], Awaitable[str]]
     """Go on from a summary; what the person is told, and that they are, in the transaction that does it."""
     restart: Callable[[], None]
@@ -112,7 +113,9 @@ class Clerk:
             if holder is not None:
                 holder.claim(tx, session_id, scope.principal)
 
-        return self._means.situation(scope)._replace(
+        session = tx.sessions.find(lane.session_id) if lane and lane.session_id else None
+        chosen = decode(session.model_config if session else None)
+        return self._means.situation(scope, chosen)._replace(
             session_id=lane.session_id if lane else None,
             source=entry.platform,
             route=entry.source,

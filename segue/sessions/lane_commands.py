@@ -19,7 +19,8 @@ from segue.ports.store import ResetRow, Transaction
 from segue.sessions.accepting import cancelled_by
 from segue.sessions.answering import House, furnish, is_waiting
 from segue.sessions.commanding import act
-from segue.sessions.commanding.acts import Act, Again, Answer, Begin, Compress, Situation, Stop, Switch
+from segue.sessions.commanding.acts import Again, Answer, Begin, Compress, Situation, Stop, Switch
+from segue.sessions.delegating import count_stopped
 from segue.sessions.delivering import envelope_of, post
 from segue.sessions.finding import get_session
 from segue.sessions.opening import Arrival, Opened, begin_session, new_lane, open_session, save_lane
@@ -63,7 +64,8 @@ def carry_out(tx: Transaction, errand: Errand, house: House, situated: Furnish) 
         facts.append(SessionStarted(lane.key, str(lane.session_id), lane.principal))
     situation = situated(tx, lane)
     answer = act(tx, command, situation)
-    told = " ".join(part for part in (answer.text or _said_of(answer.act), _cancelled(tx, entry)) if part)
+    said = _stopped(tx, lane, entry) if isinstance(answer.act, Stop) else answer.text
+    told = " ".join(part for part in (said, _cancelled(tx, entry)) if part)
     match answer.act:
         case Begin(text=text):
             if lane is not None:
@@ -170,9 +172,10 @@ def _done(tx: Transaction, entry: Entry, now: float) -> None:
     tx.inbox.change([entry], state=str(InboxState.DONE), ended_at=now)
 
 
-def _said_of(act: Act | None) -> str:
+def _stopped(tx: Transaction, lane: Lane | None, entry: Entry) -> str:
     """Nobody should wonder whether they were heard, even if nothing was being done."""
-    return "Stopped." if isinstance(act, Stop) else ""
+    subagents = count_stopped(tx, lane.session_id, entry.admitted_at) if lane and lane.session_id else 0
+    return f"Stopped, with {count(subagents, 'subagent')}." if subagents else "Stopped."
 
 
 def _cancelled(tx: Transaction, entry: Entry) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from lane_house import Building, dm, echo
@@ -13,6 +13,10 @@ from segue.core.inbound import Inbound, Receipt
 from segue.core.inbox import entry_of
 from segue.core.queueing import QueueRules, pause_before
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.core.sources import SessionSource
+from segue.core.streaming import Streaming
+from segue.ports.platform import Arriving, Intake, Platform, Post, Sent, Traits
+from segue.sessions.reading import conversation
 from segue.storage.store import SqlStore
 from segue.testing import ScriptedModel, Stage
 
@@ -221,3 +225,93 @@ def test_a_message_that_cannot_be_put_down_keeps_no_other_waiting(store: SqlStor
         await building.quiet()
 
     building.run(work)
+
+
+class Plain:
+    """An adapter that is connected and sends, and can do nothing else."""
+
+    name, account = "plain", ""
+    traits = Traits(Arriving.NON_REPLAY, longest=100)
+
+    def __init__(self) -> None:
+        self.said: asyncio.Queue[Inbound] = asyncio.Queue()
+        self.sent: list[Post] = []
+        self.is_connected = False
+        self.missed: list[str] = []
+
+    def __getattr__(self, name: str) -> None:
+        self.missed.append(name)
+        raise AttributeError(name)
+
+    async def run(self, intake: Intake) -> None:
+        self.is_connected = True
+        try:
+            while True:
+                await intake.receive(await self.said.get())
+        finally:
+            self.is_connected = False
+
+    async def send(self, post: Post) -> Sent:
+        self.sent.append(post)
+        return Sent()
+
+
+def test_an_adapter_need_only_be_connected_and_send(store: SqlStore) -> None:
+    """What it does not say it can do, it is never asked for, although answers would be streamed."""
+    plain = Plain()
+    source = SessionSource(platform="plain", chat_id="alice")
+    streaming, model = Streaming(0.05, 1), ScriptedModel(echo, pause=0.05)
+    building = Building(store, Stage(), only=[cast(Platform, plain)], streaming=streaming, model=model)
+
+    async def work() -> None:
+        for number, text in enumerate(("one two three", "a long message of seven words " * 5)):
+            plain.said.put_nowait(Inbound(source, f"m{number}", text))
+        async with asyncio.timeout(10):
+            while not plain.sent:
+                await asyncio.sleep(0.01)
+        await building.quiet()
+        assert plain.is_connected
+
+    building.run(work)
+    assert not plain.is_connected
+    assert plain.missed == []
+    assert "".join(post.text for post in plain.sent).startswith("You said: one two three")
+    assert all(len(post.text) <= 100 for post in plain.sent)
+
+
+def test_an_answer_says_which_message_it_is_for(store: SqlStore) -> None:
+    plain = Plain()
+    source = SessionSource(platform="plain", chat_id="alice", guild_id="the yard", message_id="m1")
+    building = Building(store, Stage(), only=[cast(Platform, plain)])
+
+    async def work() -> None:
+        plain.said.put_nowait(Inbound(source, "m1", "hello"))
+        async with asyncio.timeout(10):
+            while not plain.sent:
+                await asyncio.sleep(0.01)
+        await building.quiet()
+
+    building.run(work)
+    (post,) = plain.sent
+    assert (post.reply_to, post.route) == ("m1", source)
+
+
+def test_an_answer_that_goes_elsewhere_leaves_the_origin_of_the_lane_as_it_is(store: SqlStore) -> None:
+    stage = Stage()
+    building = Building(store, stage)
+    kitchen = SessionSource(platform="scripted", chat_id="kitchen")
+
+    async def work() -> None:
+        stage.say(dm(), "one")
+        await building.quiet()
+        moved = Inbound(dm(), "moved", "two", route=kitchen, is_mention=True)
+        await building.gateway.desk.receive(moved)
+        await building.quiet()
+
+    building.run(work)
+    assert (stage.posted_to("alice"), stage.posted_to("kitchen")) == (["You said: one"], ["You said: two"])
+    lane = store.read(OWNER, lambda tx: tx.lanes.find("agent:main:scripted:dm:alice"))
+    assert lane is not None
+    assert lane.origin == dm()
+    said = [message["content"] for message in store.read(OWNER, conversation, str(lane.session_id))]
+    assert said == ["one", "You said: one", "two", "You said: two"]

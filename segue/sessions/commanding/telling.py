@@ -3,8 +3,10 @@
 from functools import reduce
 
 from segue.core.insights import Group, Spending, cost_words, dollars
+from segue.core.moments import ago
 from segue.core.sessions import Session
 from segue.core.text import count, one_line, shorten
+from segue.core.turns import ANSWER, TurnState
 from segue.core.usage import Usage, used_by
 from segue.ports.store import Entries, Transaction
 from segue.sessions.commanding.acts import Answer, Situation, chosen_in, session_of
@@ -21,6 +23,7 @@ def status(tx: Transaction, _argument: str, situation: Situation) -> Answer:
     chosen = chosen_in(session, situation)
     rows = [
         ("Model", one_line(situation.model) or "none"),
+        ("Agent", _agent(tx, session, situation)),
         ("Context", _context(session)),
         ("Thinking", thinking(chosen)),
         ("Verbose", verbosity(chosen)),
@@ -75,6 +78,22 @@ def _spent(one: Spending) -> str:
     cost = cost_words(one.cost_usd, is_partly_unknown=one.is_partly_unknown)
     price = f"cost {cost}" if one.cost_usd is None else cost
     return f"{count(one.api_calls, 'call')}, {one.input_tokens:,} in{cached}, {one.output_tokens:,} out, {price}"
+
+
+def _agent(tx: Transaction, session: Session | None, situation: Situation) -> str:
+    """Whether the agent can be reached, as far as its last answer tells: nobody is asked for this alone."""
+    turn = tx.turns.latest(session.id, ANSWER) if session else None
+    if turn is None:
+        return "not asked yet"
+    when = ago(turn.ended_at or turn.begun_at, situation.now, situation.zone)
+    match turn.state:
+        case TurnState.RUNNING:
+            return "is answering"
+        case TurnState.FAILED:
+            return f"did not answer, {when}: {one_line(turn.reason or _UNKNOWN)}"
+        case TurnState.STOPPED:
+            return f"was stopped, {when}"
+    return f"answered, {when}"
 
 
 def _context(session: Session | None) -> str:
