@@ -45,6 +45,8 @@ _log = logging.getLogger(__name__)
 FORGOTTEN = "Its answer was cut off, and the conversation went on elsewhere."
 STALE = "The answer was cut off, and that was too long ago to go on with it; ask again."
 CRASHING = "The answer was cut off, and so were others before it, so it is given up; ask again."
+UNBEGUN = "It could not be begun: {}. The log says more."
+UNBEGUN_TOLD = "Your message could not be answered, because of a fault of ours. Ask in other words, or tell the owner."
 STUCK = "The answer was cut off {} times and is given up. The next message begins a new conversation."
 
 
@@ -109,12 +111,19 @@ class Office:
         """The last message of each lane that nothing before it should be answered any more for."""
         self._stirred: dict[str, asyncio.Event] = {}
         """Whether something came in a lane since it was looked what is due there."""
+        self._failures: dict[str, int] = {}
+        """How often in a row the next thing in a lane could not be begun."""
         self._ends: dict[str, tuple[TurnState, str]] = {}
         """How a turn ends that is being stopped, and why."""
 
     def continue_nothing(self) -> None:
         """Turns that were cut off do not go on by themselves in this life: the next message in a lane ends them."""
         self._is_continuing = False
+
+    @property
+    def at_work_in(self) -> list[str]:
+        """The lanes in which a turn runs here."""
+        return list(self._running)
 
     def running_in(self, key: str) -> Running | None:
         return self._running.get(key)
@@ -142,9 +151,28 @@ class Office:
         """Do the next thing in a lane."""
         stirred = self._stirred[key] = asyncio.Event()
         try:
-            return await self._next(holder, key, stirred)
+            is_more = await self._next(holder, key, stirred)
+        except (InUse, LeaseLost, StoreError):
+            raise
+        except Exception as error:
+            await self._give_up(holder, key, error)
+            raise
+        else:
+            self._failures.pop(key, None)
+            return is_more
         finally:
             del self._stirred[key]
+
+    def left(self, key: str) -> None:
+        self._stops.pop(key, None)
+
+    async def _give_up(self, holder: LaneHolder, key: str, error: Exception) -> None:
+        """What waits in front cannot be begun: after a few tries it is dead, and its sender told."""
+        self._failures[key] = self._failures.get(key, 0) + 1
+        if self._failures[key] >= self._staff.most_attempts:
+            del self._failures[key]
+            await self._door.write(self._bury_first, holder, key, UNBEGUN.format(type(error).__name__))
+            self._sent()
 
     async def _next(self, holder: LaneHolder, key: str, stirred: asyncio.Event) -> bool:
         due = await self._door.read(self._due, key)
@@ -310,6 +338,13 @@ class Office:
         name = f"{last.turn_id}:reply" if shown else f"{last.id}:forgotten"
         envelope = envelope_of(last, name, last.session_id, last.turn_id)
         post(tx, self._house.posting, envelope, f"{FORGOTTEN} Ask again.", What.NOTICE, now)
+
+    def _bury_first(self, tx: Transaction, holder: LaneHolder, key: str, reason: str) -> None:
+        hold(tx, holder.lease)
+        for entry in tx.inbox.waiting(key, 1):
+            tx.inbox.change([entry], state=str(InboxState.DEAD), reason=reason, ended_at=time.time())
+            envelope = envelope_of(entry, f"{entry.id}:unbegun", entry.session_id)
+            post(tx, self._house.posting, envelope, UNBEGUN_TOLD, What.NOTICE, time.time())
 
     def _tell_busy(self, tx: Transaction, entry: Entry, reason: str) -> None:
         text = f"Your message waits. {reason}"

@@ -8,7 +8,7 @@ from functools import partial
 
 from segue.agent.door import Door
 from segue.core.commands import Command, Unknown
-from segue.core.errors import InUse, SegueError, StoreError
+from segue.core.errors import InUse, LeaseLost, SegueError, StoreError
 from segue.core.inbox import Entry, Want
 from segue.core.keys import KeyRules, parse_key
 from segue.core.lifecycle import Lane
@@ -82,7 +82,7 @@ class Clerk:
         command = self._means.read(entry).command
         if not isinstance(command, Command):
             sentence = unknown(command) if command else "This is no command."
-            await self._refuse(entry, sentence)
+            await self._refuse(holder, entry, sentence)
             return
         scope = scope_in(parse_key(entry.lane_key, self._keys.main_key), Principal(entry.person))
         errand = Errand(entry, command, self._means.stop_suspends)
@@ -91,10 +91,10 @@ class Clerk:
         door = self._door if is_everywhere else self._door.under(scope)
         try:
             carried = await door.write(carry_out, errand, self._house, situated)
-        except StoreError:
-            raise
+        except (StoreError, LeaseLost):
+            raise  # it is carried out later, or by whoever has the lane now
         except SegueError as error:
-            await self._refuse(entry, str(error))
+            await self._refuse(holder, entry, str(error))
             return
         if carried is not None:
             for fact in carried.facts:
@@ -142,8 +142,13 @@ class Clerk:
         if holder is not None:
             await holder.now_holds(holder.lease)
 
-    async def _refuse(self, entry: Entry, sentence: str) -> None:
-        await self._door.write(refuse, entry, self._house, sentence, time.time())
+    async def _refuse(self, holder: LaneHolder | None, entry: Entry, sentence: str) -> None:
+        await self._door.write(self._refused, holder, entry, sentence)
+
+    def _refused(self, tx: Transaction, holder: LaneHolder | None, entry: Entry, sentence: str) -> None:
+        if holder is not None:
+            hold(tx, holder.lease)
+        refuse(tx, entry, self._house, sentence, time.time())
 
     async def _compressed(self, holder: LaneHolder, entry: Entry, focus: str) -> str:
         try:

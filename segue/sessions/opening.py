@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from segue.core.errors import StoreBusy
 from segue.core.ids import LaneKey, SessionId
-from segue.core.keys import Chat, KeyRules, Place, Task, build_key, place_of
+from segue.core.keys import Chat, KeyRules, Place, Task, build_key, parse_key, place_of
 from segue.core.lifecycle import Decision, Lane, Phase, Reset, Start, decide
 from segue.core.moments import instant
 from segue.core.origins import known_now
@@ -19,6 +19,13 @@ from segue.ports.store import ResetRow, Transaction
 from segue.sessions.starting import insert_session
 
 
+class Admitted(NamedTuple):
+    """Where a message was put down, and for whom: there it is answered, whatever the settings have become since."""
+
+    key: str
+    scope: Scope
+
+
 class Arrival(NamedTuple):
     """Everything about a message that decides where it goes; `admitted_at` is the only clock there is."""
 
@@ -30,6 +37,7 @@ class Arrival(NamedTuple):
     force_new: bool = False
     is_person: bool = True
     """Whether somebody said it; what runs by itself moves no clock."""
+    admitted: Admitted | None = None
 
 
 class Rules(NamedTuple):
@@ -51,6 +59,8 @@ def open_session(tx: Transaction, arrival: Arrival, rules: Rules) -> Opened:
     source, now = arrival.source, arrival.admitted_at
     place = place_of(source, rules.keys, arrival.agent)
     scope = scope_in(place, principal_of(source, rules.keys))
+    if arrival.admitted is not None and build_key(place) != arrival.admitted.key:
+        place, scope = parse_key(arrival.admitted.key, rules.keys.main_key), arrival.admitted.scope
     lane = _standing(tx, build_key(place), scope, now)
     policy = policy_of(place, source, rules.policies)
     decision = decide(lane, policy, now, busy=arrival.busy, freshness=rules.freshness)
