@@ -1,8 +1,8 @@
 """A person's place at the conversations: the session that is going on, what it has chosen, and who answers."""
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from functools import partial
 
@@ -18,12 +18,14 @@ from segue.core.commands import Command
 from segue.core.compaction import Need
 from segue.core.errors import InvalidSession, SegueError
 from segue.core.events import CarryOn, Compressed, Event, Note, Reply, Steered
+from segue.core.keys import KeyRules
 from segue.core.leases import Lease
 from segue.core.messages import Said, Spot, draft
 from segue.core.preferences import Preferences, encode
 from segue.core.pruning import KEPT_TURNS
 from segue.core.sessions import Kind, Session
 from segue.core.sizes import UNKNOWN_WINDOW, tokens_of_rest
+from segue.core.sources import SessionSource
 from segue.core.turns import Turn
 from segue.ports.agent import Agent, Task
 from segue.ports.store import Filter, Transaction
@@ -55,6 +57,9 @@ def _nothing_meant(_word: str) -> str | None:
     return None
 
 
+_PLAIN_KEYS = KeyRules()
+
+
 @dataclass(frozen=True, slots=True)
 class Kit:
     """What a chat needs of the world."""
@@ -77,6 +82,9 @@ class Kit:
     """The model that a word names for certain."""
     source: str = "cli"
     cwd: str | None = None
+    keys: KeyRules = _PLAIN_KEYS
+    homes: Mapping[str, SessionSource] = field(default_factory=dict)
+    """The home channels that the settings name."""
     freshness: float = 3600.0
     """For how many seconds an answer that was cut off is carried on by itself."""
 
@@ -384,4 +392,6 @@ class Chat:
             is_ours=self._kit.holder.has,
             undone=self._undone[-1] if self._undone else (),
             is_answering=self._runner is not None and self._runner.is_running,
+            keys=self._kit.keys,
+            homes=self._kit.homes,
         )

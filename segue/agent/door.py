@@ -4,11 +4,13 @@ What several want to write at the same time is written in one commit, each of it
 """
 
 import asyncio
-from collections import deque
+import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from copy import copy
 from functools import partial
+from itertools import groupby
+from queue import Empty, SimpleQueue
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from segue.core.scope import Scope
@@ -24,7 +26,41 @@ MOST_TOGETHER = 64
 class _Wish(NamedTuple):
     scope: Scope
     work: Callable[[Transaction], Any]
-    done: "Future[Any]"
+    done: "asyncio.Future[Any]"
+
+
+class _Hand:
+    """A thread that does what it is asked to, in order, and as much at once as is asked meanwhile."""
+
+    def __init__(self, name: str, do: Callable[[list[_Wish]], list[Any]], most: int) -> None:
+        self._do = do
+        self._most = most
+        self._wishes: SimpleQueue[_Wish | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+        self._has_begun = threading.Lock()
+
+    def ask(self, wish: _Wish) -> None:
+        self._wishes.put(wish)
+        if self._has_begun.acquire(blocking=False):
+            self._thread.start()
+
+    def close(self) -> None:
+        """Wait until everything is done."""
+        self._wishes.put(None)
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _work(self) -> None:
+        is_open = True
+        while is_open:
+            wishes = [self._wishes.get()]
+            with suppress(Empty):
+                while len(wishes) < self._most:
+                    wishes.append(self._wishes.get_nowait())
+            is_open = None not in wishes
+            for _, some in groupby((wish for wish in wishes if wish), key=lambda wish: wish.scope):
+                together = list(some)
+                _tell(together, self._do(together))
 
 
 class Door:
@@ -33,18 +69,14 @@ class Door:
     def __init__(self, store: Store, scope: Scope) -> None:
         self.store = store
         self.scope = scope
-        self._writer = ThreadPoolExecutor(1, "segue-store")
-        self._reader = ThreadPoolExecutor(1, "segue-reading")
-        self._wishes: deque[_Wish] = deque()
+        self._writer = _Hand("segue-store", partial(_written, store), MOST_TOGETHER)
+        self._reader = _Hand("segue-reading", partial(_read, store), 1)
 
     async def write(self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        wish = _Wish(self.scope, partial(_given, work, args, kwargs), Future())
-        self._wishes.append(wish)
-        self._writer.submit(self._write_some)
-        return await _end_of(wish.done)
+        return await _end_of(self._writer, self.scope, partial(_given, work, args, kwargs))
 
     async def read(self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await _end_of(self._reader.submit(partial(self.store.read, self.scope, work, *args, **kwargs)))
+        return await _end_of(self._reader, self.scope, partial(_given, work, args, kwargs))
 
     def under(self, scope: Scope) -> "Door":
         """The same way, for somebody who may see less."""
@@ -53,51 +85,55 @@ class Door:
         return narrower
 
     def close(self) -> None:
-        self._writer.shutdown()
-        self._reader.shutdown()
+        self._writer.close()
+        self._reader.close()
 
-    def _write_some(self) -> None:
-        """Everything that waits and may be written together; nothing when somebody was quicker."""
-        wishes: list[_Wish] = []
-        while self._wishes and len(wishes) < MOST_TOGETHER:
-            if wishes and self._wishes[0].scope != wishes[0].scope:
-                break
-            wishes.append(self._wishes.popleft())
+
+def _written(store: Store, wishes: list[_Wish]) -> list[Any]:
+    """What came of each of them, which may be an error."""
+    scope, *_ = wishes[0]
+    try:
         if len(wishes) == 1:
-            _settle(wishes[0].done, partial(self.store.write, wishes[0].scope, wishes[0].work))
-        elif wishes:
-            self._write_together(wishes)
+            return [store.write(scope, wishes[0].work)]
+        return list(store.write_together(scope, [wish.work for wish in wishes]))
+    except BaseException as error:  # noqa: BLE001 - whoever waits for it is told
+        return [error] * len(wishes)
 
-    def _write_together(self, wishes: Sequence[_Wish]) -> None:
-        try:
-            outcomes = self.store.write_together(wishes[0].scope, [wish.work for wish in wishes])
-        except BaseException as error:  # noqa: BLE001 - each of them is told
-            outcomes = [error] * len(wishes)
-        for wish, outcome in zip(wishes, outcomes, strict=True):
-            if isinstance(outcome, BaseException):
-                wish.done.set_exception(outcome)
-            else:
-                wish.done.set_result(outcome)
+
+def _read(store: Store, wishes: list[_Wish]) -> list[Any]:
+    try:
+        return [store.read(wishes[0].scope, wishes[0].work)]
+    except BaseException as error:  # noqa: BLE001 - as above
+        return [error]
+
+
+def _tell(wishes: Sequence[_Wish], outcomes: Sequence[Any]) -> None:
+    """All of them at once: a loop that is woken for each would do little else."""
+    for loop, pairs in groupby(zip(wishes, outcomes, strict=True), key=lambda pair: pair[0].done.get_loop()):
+        with suppress(RuntimeError):  # the loop is closed, and nobody waits
+            loop.call_soon_threadsafe(_settle, list(pairs))
+
+
+def _settle(pairs: list[tuple[_Wish, Any]]) -> None:
+    for wish, outcome in pairs:
+        if wish.done.cancelled():
+            continue
+        if isinstance(outcome, BaseException):
+            wish.done.set_exception(outcome)
+        else:
+            wish.done.set_result(outcome)
 
 
 def _given(work: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any], tx: Transaction) -> T:
     return work(tx, *args, **kwargs)
 
 
-def _settle(done: "Future[T]", act: Callable[[], T]) -> None:
-    try:
-        done.set_result(act())
-    except BaseException as error:  # noqa: BLE001 - whoever waits for it is told
-        done.set_exception(error)
-
-
-async def _end_of(running: "Future[T]") -> T:
-    waiting = asyncio.wrap_future(running)
+async def _end_of(hand: _Hand, scope: Scope, work: Callable[[Transaction], T]) -> T:
+    waiting: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+    hand.ask(_Wish(scope, work, waiting))
     try:
         return await asyncio.shield(waiting)
     except asyncio.CancelledError:
-        if not waiting.cancelled():
-            await asyncio.wait({waiting})  # what has begun is committed or not, and never half known
-            if not waiting.cancelled():
-                waiting.exception()  # nobody is left to hear of it
+        await asyncio.wait({waiting})  # what has begun is committed or not, and never half known
+        waiting.exception()  # nobody is left to hear of it
         raise

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -71,6 +71,13 @@ class Loop:
             if not reply.calls:
                 return
         yield Failed(f"The agent asked the model {MOST_MODEL_CALLS} times without coming to an end; say how to go on.")
+
+    async def aclose(self) -> None:
+        """Close what tools have open; most have nothing."""
+        for tool in self._tools.values():
+            close: Callable[[], Awaitable[None]] | None = getattr(tool, "aclose", None)
+            if close is not None:
+                await close()
 
     # Models
 

@@ -85,6 +85,8 @@ class OpenChat:
                 meant=self.crew.meant,
                 namer=Namer(self._door, self._small_model),
                 cwd=str(cwd),
+                keys=settings.key_rules,
+                homes=settings.homes,
                 freshness=settings.agent.auto_continue_freshness,
             )
         )

@@ -27,12 +27,7 @@ def platforms_of(settings: Settings, store: SqlStore) -> list[Platform]:
 
 
 def _home(settings: Settings, store: SqlStore, platform: str) -> SessionSource | None:
-    """Where a platform is at home: as somebody said there, otherwise as the settings say."""
-    chosen = store.read(OWNER_AT_CONSOLE, find_home, platform)
-    said = settings.platforms.get(platform)
-    if chosen is not None or said is None or not said.home_channel:
-        return chosen
-    return SessionSource(platform=platform, chat_id=said.home_channel, user_id=said.home_channel)
+    return store.read(OWNER_AT_CONSOLE, find_home, platform, settings.homes)
 
 
 def _jobs(store: SqlStore, homes: Homes) -> Platform:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
+from segue.app.others import agent_of_others
 from segue.core.errors import Invalid
 
 
@@ -12,13 +13,24 @@ def load_entry(entry: str, home: Path) -> Callable[..., object]:
     """The function. Its module is looked for where Python looks, and then in the home folder."""
     if str(home) not in sys.path:
         sys.path.append(str(home))
-    module, _, name = entry.partition(":")
+    module, colon, name = entry.partition(":")
+    if not colon:
+        return _callable(entry, agent_of_others(entry))
     try:
         found: object = import_module(module)
         for part in name.split("."):
             found = getattr(found, part)
     except Exception as error:
         raise Invalid(_unloadable(entry, module, home, error)) from error
+    return _callable(entry, found)
+
+
+def _callable(entry: str, found: object) -> Callable[..., object]:
+    if found is None:
+        raise Invalid(
+            f"agent.entry is {entry}, and no package that is installed here has an agent of that name; a"
+            " function is written with its module, like mypackage.agents:answer."
+        )
     if not callable(found):
         raise Invalid(f"agent.entry is {entry}, which is no function.")
     return found

@@ -23,6 +23,7 @@ from segue.app.crew import Crew
 from segue.app.rules import rules_of
 from segue.app.workshop import Workshop, can_write
 from segue.config import Settings
+from segue.config.agents_settings import NamedAgentSettings
 from segue.config.chat_settings import Approval
 from segue.core.access import AccessRules
 from segue.core.compaction import Need
@@ -38,14 +39,15 @@ from segue.core.pruning import KEPT_TURNS
 from segue.core.reading import Reading, read
 from segue.core.scope import OWNER, OWNER_AT_CONSOLE, Audience, Principal, Scope
 from segue.core.sessions import Session
-from segue.core.situation import Disguise, Earlier, Situation, situation_text
+from segue.core.situation import Disguise, Earlier, Situation, options_of, situation_text
 from segue.core.sizes import UNKNOWN_WINDOW, tokens_of_rest
 from segue.gateway.agreeing import Agreements
 from segue.gateway.answering import Staff
 from segue.gateway.assembling import Grounds, assemble, traits_among
-from segue.gateway.clerk import Means
+from segue.gateway.clerk import Means, Told
 from segue.gateway.gateway import Gateway
 from segue.gateway.holding import LaneHolder
+from segue.gateway.live import LiveAgents
 from segue.gateway.watching import Watching
 from segue.hookspecs import Group, Hooks, load
 from segue.ports.agent import Agent
@@ -58,15 +60,19 @@ from segue.sessions.answering import House
 from segue.sessions.commanding.acts import Situation as CommandSituation
 from segue.sessions.delivering import Posting
 from segue.sessions.finding import get_session
+from segue.sessions.handing import homes_among
 from segue.sessions.opening import Opened, Rules
 from segue.sessions.retaining import Keeping
 from segue.storage.store import SqlStore
+from segue.tools.memory import Memory
 from segue.tools.session_search import SessionSearch
 from segue.tools.toolbox import notes_of, tools_for
 from segue.upkeep.living import is_gone
 
 UNATTENDED = frozenset({"cron", "webhook"})
 """Where programs speak, and no people."""
+MAIN = "main"
+"""The agent that answers where no other one is bound."""
 _DISGUISE = "gateway:disguise"
 """Where the key is kept that ids are hidden with."""
 
@@ -89,6 +95,7 @@ class Serving:
             settings, store, Scope(OWNER), run.id, Path.cwd(), self._search(Scope(OWNER)), _log.warning
         )
         self.crew = Crew(settings, config.environment_of_models(), _log.warning)
+        self._live = LiveAgents()
         self._namer = Namer(self._door, self._small_model)
         posting = Posting(traits_among(platforms), settings.session.send_policy.policy)
         self._agreements = Agreements(self._door, posting, lambda: self.gateway.sent())
@@ -131,13 +138,16 @@ class Serving:
     def _watching(self) -> Watching:
         days, retention = self._settings.session_store_max_age_days, self._settings.retention
         return Watching(
-            can_take_notes=lambda session: can_write(self._notes(_scope_of_session(session))),
+            live=self._live,
+            can_take_notes=lambda session: can_write(self._notes(_scope_of_session(session), session.agent)),
             max_age=timedelta(days=days) if days else None,
             keeping=Keeping(retention.trash_days, retention.prune_days),
         )
 
-    def _notes(self, scope: Scope) -> Path:
-        return notes_of(scope, self._settings.home / "memory")
+    def _notes(self, scope: Scope, agent: str) -> Path:
+        """Where an agent keeps what it wants to remember: each has notes of its own."""
+        memory = self._settings.home / "memory"
+        return notes_of(scope, memory if agent == MAIN else memory / "agents" / agent)
 
     def begin(self) -> None:
         self._workshop.begin()
@@ -145,6 +155,7 @@ class Serving:
     async def close(self) -> None:
         await self._workshop.stop()
         await self._namer.close()
+        await self._live.close()
         await self._workshop.close()
         await self.crew.close()
         self._door.close()
@@ -155,18 +166,31 @@ class Serving:
     def _search(self, scope: Scope) -> SessionSearch:
         return SessionSearch(self._store, scope, lambda: self._zone, now=time.time, clock=time.monotonic)
 
-    def _tools(self, scope: Scope) -> list[Tool]:
-        """Owners get the machine where nobody else looks on; everybody else what is theirs."""
+    def _tools(self, scope: Scope, agent: str = MAIN) -> list[Tool]:
+        """Owners get the machine where nobody else looks on; everybody else what is theirs.
+
+        An agent with a name may be allowed less.
+        """
+        notes, named = self._notes(scope, agent), self._named(agent)
         if scope == Scope(OWNER):
-            return self._workshop.tools(self._delegate)
-        return tools_for(machine=None, notes=self._notes(scope), search=self._search(scope))
+            found = self._workshop.tools(self._delegate, notes)
+        else:
+            found = tools_for(machine=None, notes=notes, search=self._search(scope))
+        usable = {tool.spec.name for tool in found} if named.tools is None else set(named.tools)
+        return [tool for tool in found if tool.spec.name in usable and (named.memory or not isinstance(tool, Memory))]
+
+    def _named(self, agent: str) -> NamedAgentSettings:
+        return self._settings.agents.get(agent) or NamedAgentSettings()
 
     async def _agent_for(self, opened: Opened, chosen: Preferences) -> Agent:
         scope = _scope_of(opened)
         if scope == Scope(OWNER):
             await self._workshop.ready(opened.session.cwd)
+        session, tools = opened.session, self._tools(scope, opened.session.agent)
+        chosen = chosen._replace(model=chosen.model or self._named(session.agent).model or None)
         offline = OfflineAgent(self._store, scope, time.time, lambda: self._zone)
-        return await self.crew.agent_for(chosen, self._tools(scope), offline)
+        terms = (chosen, session.cwd, [tool.spec for tool in tools])
+        return await self._live.agent_for(session.id, terms, lambda: self.crew.agent_for(chosen, tools, offline))
 
     async def _delegate(self, task: str, session_id: str) -> str:
         """A task of an owner's session, done by a subagent; whoever is answered there is asked what it may do."""
@@ -205,7 +229,7 @@ class Serving:
         for name, said in self._settings.agents.items():
             if names & set(said.bindings):
                 return name
-        return "main"
+        return MAIN
 
     # What is said and told
 
@@ -216,22 +240,19 @@ class Serving:
         name = said.platform if isinstance(said, Entry) else said.source.platform
         return next((getattr(one, "bot", "") for one in self._platforms if one.name == name), "")
 
-    def _prompt(self, opened: Opened, earlier: Earlier | None) -> str:
-        lane, source = opened.lane, opened.lane.origin
+    def _prompt(self, tx: Transaction, opened: Opened, earlier: Earlier | None) -> str:
+        lane, source, agent = opened.lane, opened.lane.origin, opened.session.agent
         assert source is not None
         place = parse_key(lane.key, self._settings.session.main_key)
-        names = [tool.spec.name for tool in self._tools(_scope_of(opened))]
+        names = [tool.spec.name for tool in self._tools(_scope_of(opened), agent)]
         began = lane.updated_at or lane.last_person_at
         told = system_prompt(Place(began.astimezone(self._zone), source.platform, None), names)
-        said = self._settings.agents.get(opened.session.agent)
-        situation = Situation(
-            source,
-            is_shared=is_shared(place),
-            connected=tuple(sorted(one.name for one in self._platforms)),
-            earlier=earlier,
-        )
-        own = [said.prompt] if said and said.prompt else []
-        return "\n\n".join([told, *own, situation_text(situation, self._disguise)])
+        connected = tuple(sorted(one.name for one in self._platforms))
+        is_owners = _scope_of(opened) == Scope(OWNER)
+        homes = homes_among(tx, connected, self._settings.homes) if is_owners else ()
+        situation = Situation(source, is_shared(place), connected, homes, options_of(homes), earlier)
+        own = self._named(agent).prompt
+        return "\n\n".join(filter(None, [told, own, situation_text(situation, self._disguise)]))
 
     def _situated(self, scope: Scope, chosen: Preferences) -> CommandSituation:
         deadline = time.monotonic() + 0.25
@@ -243,6 +264,7 @@ class Serving:
             model=self.crew.named(chosen),
             models=self.crew.resolve,
             meant=self.crew.meant,
+            homes=self._settings.homes,
             parts=[(tool.spec.name, len(str(tool.spec))) for tool in self._tools(scope)],
             time_left=lambda: deadline - time.monotonic(),
         )
@@ -258,7 +280,7 @@ class Serving:
     # Conversations that become long
 
     def _compression(self, holder: Holds, opened: Opened) -> Compression:
-        notes = self._notes(_scope_of(opened))
+        notes = self._notes(_scope_of(opened), opened.session.agent)
         means = CompressionMeans(
             partial(self._summariser, opened), app.new_session_id, lambda: can_write(notes), rules_of(self._settings)
         )
@@ -275,22 +297,23 @@ class Serving:
         model, window = found
         return Summariser(model, window or opened.session.context_window or UNKNOWN_WINDOW)
 
-    async def _compress(self, holder: LaneHolder, entry: Entry, focus: str) -> str:
+    async def _compress(self, holder: LaneHolder, entry: Entry, focus: str, told: Told) -> str:
         """`/compress` in a lane."""
         lane = await self._door.read(lambda tx: tx.lanes.find(entry.lane_key))
         session = await self._door.read(lambda tx: tx.sessions.find(lane.session_id or "") if lane else None)
         if lane is None or session is None:
             return "There is nothing to compress: nothing has been said yet."
-        told: list[str] = []
-
-        def emit(event: Event) -> None:
-            if isinstance(event, Compressed):
-                told.append(event.sentence)
-
         compression = self._compression(holder, Opened(lane, session, Continue()))
         need = Need(session.context_window or UNKNOWN_WINDOW, tokens_of_rest(session.system_prompt or "", []))
-        await compression.compress(holder.lease, session.id, Wish(need, KEPT_TURNS // 4, focus), emit)
-        return told[-1] if told else "There is nothing to compress yet: all of it is what was said last."
+
+        def ending(tx: Transaction, compressed: Compressed) -> None:
+            told(tx, compressed.sentence)
+
+        wish = Wish(need, KEPT_TURNS // 4, focus)
+        done = await compression.compress(holder.lease, session.id, wish, _shown, ending=ending)
+        if done is None:
+            return "There is nothing to compress yet: all of it is what was said last."
+        return Compressed(done.session.id, done.session.title).sentence
 
 
 def _scope_of(opened: Opened) -> Scope:

@@ -1,11 +1,13 @@
 """What an owner's agent works with: its tools on this machine, and the folder they work in."""
 
+import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 
 from segue import config
+from segue.app.others import tools_of_others
 from segue.config import Settings
 from segue.core.prompts import LONGEST_FILE, WORKSPACE_FILES, Place, WorkspaceFile, system_prompt
 from segue.core.scope import Scope
@@ -41,9 +43,11 @@ class Workshop:
         self._notes = notes_of(scope, settings.home / "memory")
         self._background = Background(store, scope, run_id, settings.home / "logs" / "processes")
         self._servers = McpServers(_servers(settings, cwd), tell)
+        self._others: Sequence[Tool] | None = None
+        """Of installed packages; nothing until somebody needs them."""
 
-    def tools(self, subagent: Subagent | None) -> list[Tool]:
-        """Everything; without somebody to delegate to, everything but that."""
+    def tools(self, subagent: Subagent | None, notes: Path | None = None) -> list[Tool]:
+        """Everything; without somebody to delegate to, everything but that. An agent may have notes of its own."""
         machine = Machine(
             self._folder,
             config.environment_of_tools(),
@@ -52,7 +56,9 @@ class Workshop:
             subagent,
             self._servers.tools(),
         )
-        return tools_for(machine=machine, notes=self._notes, search=self._search)
+        ours = tools_for(machine=machine, notes=notes or self._notes, search=self._search)
+        taken = {tool.spec.name for tool in ours}
+        return [*ours, *(tool for tool in self._others or () if tool.spec.name not in taken)]
 
     def prompt(self, began: datetime, tools: list[Tool]) -> str:
         """What an agent that begins here is told."""
@@ -74,6 +80,8 @@ class Workshop:
             )
             begun = self._cwd
         self._folder = begun
+        if self._others is None:
+            self._others = await asyncio.to_thread(tools_of_others, self._tell)  # reading what is installed takes long
         await self._servers.ready()
 
     async def stop(self) -> None:

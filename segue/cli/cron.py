@@ -19,10 +19,10 @@ from segue.core.leases import GATEWAY
 from segue.core.moments import ago
 from segue.core.routes import parse_route
 from segue.core.scope import OWNER_AT_CONSOLE
-from segue.core.sources import SessionSource
 from segue.core.text import one_line
 from segue.ports.store import Transaction
 from segue.sessions.accepting import Accepted
+from segue.sessions.handing import find_home
 from segue.sessions.scheduling import add_job, ask_now, get_job, remove_job
 from segue.upkeep.living import is_gone
 
@@ -121,15 +121,11 @@ def run_(name: str, as_json: bool) -> None:
 
 def _ask(tx: Transaction, name: str, message_id: str, settings: Settings) -> tuple[Accepted, bool]:
     job = get_job(tx, name)
-    route = parse_route(job.deliver).leads_to(lambda platform: _home(settings, platform)) if job.deliver else None
+    homes = lambda platform: find_home(tx, platform, settings.homes)  # noqa: E731
+    route = parse_route(job.deliver).leads_to(homes) if job.deliver else None
     accepted = ask_now(tx, job, message_id, route, time.time())
     runs = tx.leases.open_runs()
     return accepted, any(run.program == GATEWAY and not is_gone(run) for run in runs)
-
-
-def _home(settings: Settings, platform: str) -> SessionSource | None:
-    said = settings.platforms.get(platform)
-    return SessionSource(platform=platform, chat_id=said.home_channel) if said and said.home_channel else None
 
 
 def _usual_zone(settings: Settings) -> str:

@@ -8,6 +8,7 @@ from segue.core.inbox import ERASED, Entry
 from segue.core.leases import Run
 from segue.core.lifecycle import Phase
 from segue.core.moments import ago
+from segue.core.origins import origin_of
 from segue.core.outbox import Letter
 from segue.core.policy import ResetMode, ResetPolicy
 from segue.core.preferences import Preferences
@@ -35,6 +36,15 @@ MESSAGES = [
     Column("State"),
     Column("Age", yields=1),
     Column("From", yields=2),
+    Column("Lane", 2, yields=3),
+    Column("Text", 3),
+    Column("Reason", 2, yields=4),
+]
+LETTERS = [
+    Column("ID"),
+    Column("State"),
+    Column("Age", yields=1),
+    Column("What", yields=2),
     Column("Lane", 2, yields=3),
     Column("Text", 3),
     Column("Reason", 2, yields=4),
@@ -103,6 +113,11 @@ def entry_cells(entry: Entry, now: float) -> list[str]:
     return [str(entry.id), entry.state, age, who, entry.lane_key, text, entry.reason or ""]
 
 
+def letter_cells(letter: Letter, now: float) -> list[str]:
+    age, text = ago(letter.created_at, now), shorten(one_line(letter.text), _TEXT)
+    return [str(letter.id), letter.state, age, letter.what, letter.lane_key, text, letter.reason or ""]
+
+
 def lane_row(view: LaneView) -> dict[str, Any]:
     lane, session = view.lane, view.session
     return {
@@ -130,7 +145,8 @@ def detail_row(detail: LaneDetail) -> dict[str, Any]:
     return lane_row(detail.view) | {
         "created_at": _epoch(lane.created_at),
         "finalised_at": _epoch(lane.finalised_at),
-        "origin": lane.origin.to_dict() if lane.origin else None,
+        "origin": origin_of(lane.origin).to_dict() if lane.origin else None,
+        "source": lane.origin.to_dict() if lane.origin else None,
         "overrides": overrides_row(detail.overrides),
         "background_work": detail.has_background_work,
         "resets": [reset_row(one) for one in detail.resets],

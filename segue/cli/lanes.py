@@ -27,6 +27,7 @@ from segue.config import Settings
 from segue.core.documents import WHY_ANEW
 from segue.core.errors import Invalid
 from segue.core.moments import ago
+from segue.core.origins import origin_of
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.text import count, one_line
 from segue.ports.store import Transaction
@@ -193,8 +194,9 @@ def _tell(detail: LaneDetail, now: float) -> None:
     _line("Last message", f"{ago(lane.last_person_at.timestamp(), now)} ({moment(lane.last_person_at)})")
     _line("Belongs to", f"{lane.principal}, seen by {lane.audience}" if lane.audience else lane.principal)
     if lane.origin:
-        _line("Origin", f"{lane.origin.description} on {lane.origin.platform}")
-        _line("", ", ".join(f"{name} {one_line(str(value))}" for name, value in lane.origin.to_dict().items()))
+        _line("Origin", f"{one_line(lane.origin.description)} on {one_line(lane.origin.platform)}")
+        known = origin_of(lane.origin).to_dict()
+        _line("", ", ".join(f"{name} {one_line(str(value))}" for name, value in known.items()))
     chosen = {name: value for name, value in overrides_row(detail.overrides).items() if value is not None}
     _line("Overrides", ", ".join(f"{name} {value}" for name, value in chosen.items()) or "none")
     _rows(detail, now)

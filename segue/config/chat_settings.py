@@ -24,8 +24,11 @@ def _is_web_or_nothing(text: str) -> bool:
 
 
 def _is_entry_or_nothing(text: str) -> bool:
-    module, _, name = text.partition(":")
-    return text == "" or all(part.isidentifier() for part in (*module.split("."), *name.split(".")))
+    """A function in a module, or a word by which an installed package names its agent."""
+    module, colon, name = text.partition(":")
+    if not colon:
+        return text == "" or is_word(text)
+    return all(part.isidentifier() for part in (*module.split("."), *name.split(".")))
 
 
 class Approval(StrEnum):
@@ -146,9 +149,9 @@ class AgentSettings:
     entry: str = field(
         default="",
         metadata=about(
-            Text("a module and a name in it, like mypackage.agents:answer", _is_entry_or_nothing),
+            Text("a module and a name in it, like mypackage.agents:answer, or only a name", _is_entry_or_nothing),
             "A Python function or agent of your own that answers in place of the built-in one; its module is looked "
-            "for where Python looks, and in the home folder.",
+            "for where Python looks, and in the home folder, and a name alone among installed packages.",
         ),
     )
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from segue.config.platform_settings import PlatformSettings
     from segue.core.access import AccessRules
     from segue.core.keys import KeyRules
+    from segue.core.sources import SessionSource
 
 CONFIG_FILE = "config.yaml"
 DATABASE_FILE = "state.db"
@@ -254,6 +255,14 @@ class Settings:
             group_sessions_per_user=self.group_sessions_per_user,
             thread_sessions_per_user=self.thread_sessions_per_user,
         )
+
+    @property
+    def homes(self) -> "Mapping[str, SessionSource]":
+        """The home channels that are named here: each the chat with one person."""
+        from segue.core.sources import SessionSource  # slow to load, as above
+
+        named = {name: said.home_channel for name, said in self.platforms.items() if said.home_channel}
+        return {name: SessionSource(platform=name, chat_id=chat, user_id=chat) for name, chat in named.items()}
 
     @property
     def reset_policies(self) -> ResetPolicies:

@@ -7,6 +7,7 @@ hidden by a keyed hash: an agent can tell people and chats apart, and nobody can
 
 import hmac
 import re
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -62,6 +63,12 @@ class Situation(NamedTuple):
     homes: tuple[Home, ...] = ()
     options: tuple[Option, ...] = ()
     earlier: Earlier | None = None
+
+
+def options_of(homes: Sequence[Home]) -> tuple[Option, ...]:
+    """Where the answers of jobs can go, as `segue cron add --deliver` takes it."""
+    here = Option("nowhere", "The answer is only kept, and found by session_search.")
+    return (*(Option(home.platform, f"The home channel of {home.platform}.") for home in homes), here) if homes else ()
 
 
 class Disguise(NamedTuple):

@@ -5,6 +5,7 @@ import logging
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -21,7 +22,7 @@ from segue.core.keys import is_shared, parse_key
 from segue.core.lifecycle import Reset, Start
 from segue.core.outbox import What
 from segue.core.preferences import Preferences
-from segue.core.queueing import QueueRules
+from segue.core.queueing import QueueRules, pause_before
 from segue.core.turns import Turn, TurnState
 from segue.gateway.clerk import Clerk
 from segue.gateway.ears import LaneEars
@@ -106,6 +107,8 @@ class Office:
         self._running: dict[str, Running] = {}
         self._stops: dict[str, int] = {}
         """The last message of each lane that nothing before it should be answered any more for."""
+        self._stirred: dict[str, asyncio.Event] = {}
+        """Whether something came in a lane since it was looked what is due there."""
         self._ends: dict[str, tuple[TurnState, str]] = {}
         """How a turn ends that is being stopped, and why."""
 
@@ -137,6 +140,13 @@ class Office:
 
     async def next(self, holder: LaneHolder, key: str) -> bool:
         """Do the next thing in a lane."""
+        stirred = self._stirred[key] = asyncio.Event()
+        try:
+            return await self._next(holder, key, stirred)
+        finally:
+            del self._stirred[key]
+
+    async def _next(self, holder: LaneHolder, key: str, stirred: asyncio.Event) -> bool:
         due = await self._door.read(self._due, key)
         match due:
             case None:
@@ -150,12 +160,27 @@ class Office:
                 await self._clerk.carry_out(holder, entry)
                 self._sent()
             case AnswerThese():
+                if due.is_more_welcome and await self._has_paused(stirred, due.entries):
+                    return True  # it is looked again what is due
                 return await self._answer(holder, due)
         return True
 
     def _due(self, tx: Transaction, key: str) -> "CutOff | Forgotten | Carry | AnswerThese | None":
         waiting = tx.inbox.waiting(key, 1)
         return next_due(tx, key, self._staff.queue(waiting[0].platform if waiting else ""))
+
+    async def _has_paused(self, stirred: asyncio.Event, entries: Sequence[Entry]) -> bool:
+        """Wait for a moment for what is said next; whether there was something to wait for."""
+        seconds = pause_before(entries, self._staff.queue(entries[0].platform).debounce, time.time())
+        with suppress(TimeoutError):  # then it stayed quiet
+            await asyncio.wait_for(stirred.wait(), seconds)
+        return seconds > 0
+
+    def stir(self, key: str | None = None) -> None:
+        """Something has come in a lane, or comes no more in any: nobody waits for it there."""
+        stirred = self._stirred.values() if key is None else [self._stirred[key]] if key in self._stirred else []
+        for one in stirred:
+            one.set()
 
     # Answering
 

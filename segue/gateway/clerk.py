@@ -1,5 +1,6 @@
 """Carries commands out that are given in lanes: in their turn, or at once when they only read."""
 
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -7,29 +8,34 @@ from functools import partial
 
 from segue.agent.door import Door
 from segue.core.commands import Command, Unknown
-from segue.core.errors import SegueError, StoreError
+from segue.core.errors import InUse, SegueError, StoreError
 from segue.core.inbox import Entry, Want
 from segue.core.keys import KeyRules, parse_key
 from segue.core.lifecycle import Lane
 from segue.core.messages import Spot
-from segue.core.outbox import What
 from segue.core.preferences import Preferences, decode
 from segue.core.principals import scope_in
 from segue.core.reading import Reading
 from segue.core.scope import OWNER, Principal, Scope
 from segue.gateway.holding import LaneHolder
+from segue.hookspecs import Tell, nobody
 from segue.ports.store import Transaction
 from segue.sessions.answering import House
 from segue.sessions.commanding.acts import Answer, Compress, Offer, Redone, Restart, Situation, Undone
 from segue.sessions.commanding.helping import unknown
-from segue.sessions.delivering import envelope_of, post
-from segue.sessions.lane_commands import Errand, carry_out, refuse, refuse_while_answering
+from segue.sessions.lane_commands import Errand, carry_out, finish, refuse, refuse_while_answering
 from segue.sessions.leasing import hold
+
+_log = logging.getLogger(__name__)
 
 AT_ONCE = frozenset({"status", "help", "sessions", "search", "history", "usage", "context", "stop"})
 """Commands that need not wait until an answer has been written."""
 EVERYWHERE = frozenset({"sethome", "handoff"})
 """Commands of owners that are about other places than the one in which they are given."""
+
+
+Told = Callable[[Transaction, str], None]
+"""Puts down what a person is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +46,8 @@ class Means:
     """What a message means."""
     situation: Callable[[Scope, Preferences], Situation]
     """Where and when it is given and what answers there, as far as no lane has a say in it."""
-    compress: Callable[[LaneHolder, Entry, str], Awaitable[str]]
-    """Go on from a summary; what the person is told."""
+    compress: Callable[[LaneHolder, Entry, str, Told], Awaitable[str]]
+    """Go on from a summary; what the person is told, and that they are, in the transaction that does it."""
     restart: Callable[[], None]
     stop_suspends: bool = False
 
@@ -55,11 +61,12 @@ class _Memory:
 
 
 class Clerk:
-    def __init__(self, door: Door, house: House, keys: KeyRules, means: Means) -> None:
+    def __init__(self, door: Door, house: House, keys: KeyRules, means: Means, tell: Tell = nobody) -> None:
         self._door = door
         self._house = house
         self._keys = keys
         self._means = means
+        self._tell = tell
         self._memories: dict[str, _Memory] = {}
 
     def is_at_once(self, entry: Entry) -> bool:
@@ -83,14 +90,16 @@ class Clerk:
         is_everywhere = command.name in EVERYWHERE and entry.person == OWNER
         door = self._door if is_everywhere else self._door.under(scope)
         try:
-            answer = await door.write(carry_out, errand, self._house, situated)
+            carried = await door.write(carry_out, errand, self._house, situated)
         except StoreError:
             raise
         except SegueError as error:
             await self._refuse(entry, str(error))
             return
-        if answer is not None:
-            await self._follow(holder, entry, answer)
+        if carried is not None:
+            for fact in carried.facts:
+                self._tell(fact)
+            await self._follow(holder, entry, carried.answer)
 
     def _situated(
         self, holder: LaneHolder | None, entry: Entry, scope: Scope, tx: Transaction, lane: Lane | None
@@ -127,8 +136,7 @@ class Clerk:
             case Redone():
                 memory.undone.pop()
             case Compress(focus) if holder is not None:
-                told = await self._means.compress(holder, entry, focus)
-                await self._door.write(self._tell_more, entry, told)
+                await self._door.write(self._finish, entry, await self._compressed(holder, entry, focus))
             case Restart():
                 self._means.restart()
         if holder is not None:
@@ -137,8 +145,19 @@ class Clerk:
     async def _refuse(self, entry: Entry, sentence: str) -> None:
         await self._door.write(refuse, entry, self._house, sentence, time.time())
 
-    def _tell_more(self, tx: Transaction, entry: Entry, told: str) -> None:
-        post(tx, self._house.posting, envelope_of(entry, f"{entry.id}:more"), told, What.ANSWER, time.time())
+    async def _compressed(self, holder: LaneHolder, entry: Entry, focus: str) -> str:
+        try:
+            return await self._means.compress(holder, entry, focus, lambda tx, told: self._finish(tx, entry, told))
+        except (StoreError, InUse):
+            raise  # it still waits, and is tried again
+        except SegueError as error:
+            return str(error)
+        except Exception:  # noqa: BLE001 - of a model anything may come, and it must not be tried for ever
+            _log.exception("A conversation could not be compressed; its sender was told.")
+            return "The conversation could not be compressed; it stays as it is."
+
+    def _finish(self, tx: Transaction, entry: Entry, told: str) -> None:
+        finish(tx, entry, self._house, told, time.time())
 
     def _memory(self, entry: Entry) -> _Memory:
         return self._memories.setdefault(f"{entry.lane_key}\n{entry.person}", _Memory())

@@ -11,6 +11,7 @@ from segue.core.errors import InUse, SegueError, StoreError
 from segue.core.inbound import Inbound, Receipt
 from segue.core.leases import Lease, platform_lease
 from segue.core.scope import OWNER
+from segue.core.sources import SessionSource
 from segue.gateway.delivery import Delivery
 from segue.gateway.desk import Desk
 from segue.gateway.fencing import FencedDoor
@@ -43,6 +44,9 @@ class _Door(Intake):
 
     async def receive(self, inbound: Inbound) -> Receipt:
         return await self._desk.receive(inbound)
+
+    async def learn(self, source: SessionSource) -> None:
+        await self._desk.learn(source)
 
     async def cursor(self, name: str) -> str | None:
         return await self._desk.cursor(self._platform.name, self._platform.account, name)

@@ -88,6 +88,7 @@ class Gateway:
             self._do(self._carried_out(entry))  # what only reads is told beside the answer that is being written
         if accepted.is_refused:
             self.sent()
+        self.office.stir(entry.lane_key)
         self.lanes.wake(entry.lane_key)
 
     def _do(self, act: Coroutine[Any, Any, None]) -> None:
@@ -127,6 +128,8 @@ class Gateway:
     async def _leave(self, working: "list[asyncio.Task[None]]", reason: Interruption) -> None:
         """Take nothing more in, let turns come to their end for a while, and leave the rest for the next life."""
         await self.desk.close()
+        self.lanes.begin_nothing_more()
+        self.office.stir()
         if not await self.lanes.finish(self.drain_seconds):
             await self.door.write(interrupt_own, self.presence.run, reason, time.time())
             self.office.abandon_all()

@@ -53,9 +53,12 @@ class Lanes:
             await self._unless_broken(self._wake_open)
             await asyncio.sleep(LOOK_SECONDS)
 
+    def begin_nothing_more(self) -> None:
+        self._is_closing = True
+
     async def finish(self, seconds: float) -> bool:
         """Begin nothing more, and wait for what is at work; whether all of it came to its end."""
-        self._is_closing = True
+        self.begin_nothing_more()
         if self._workers:
             await asyncio.wait(self._workers.values(), timeout=seconds)
         return not self._workers

@@ -9,7 +9,7 @@ import logging
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from segue.agent.door import Door
@@ -22,11 +22,12 @@ from segue.core.sessions import Session
 from segue.core.silence import FAREWELL_REQUEST
 from segue.core.sizes import UNKNOWN_WINDOW, tokens_in
 from segue.core.text import count
+from segue.gateway.live import LiveAgents
 from segue.hookspecs import SessionFinalized, Tell
 from segue.ports.agent import Agent, Task
 from segue.ports.failpoints import Point, reached
 from segue.sessions.clearing import clear_lanes, clear_rows
-from segue.sessions.finalising import Farewell, Try, end_farewell, find_due, find_left, take_leave
+from segue.sessions.finalising import Farewell, Try, end_farewell, ended_among, find_due, find_left, take_leave
 from segue.sessions.opening import Opened, Rules
 from segue.sessions.retaining import Keeping, is_due
 from segue.sessions.tidying import tidy
@@ -42,9 +43,6 @@ def _always(_session: Session) -> bool:
     return True
 
 
-def _nobody(_session_id: str) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Watching:
     """How often the watcher looks, and by which rules."""
@@ -52,8 +50,8 @@ class Watching:
     seconds: float = WATCH_SECONDS
     can_take_notes: Callable[[Session], bool] = _always
     """Whether the agent of a session can write something down."""
-    evict: Callable[[str], None] = _nobody
-    """Lets go of the live agent of a session."""
+    live: LiveAgents = field(default_factory=LiveAgents)
+    """The agents that are kept, and go when nobody needs them any more."""
     max_age: timedelta | None = None
     """After how long a lane that nobody used is forgotten."""
     keeping: Keeping | None = None
@@ -94,6 +92,7 @@ class Watcher:
                 continue
             await self._trying(self.look)
             await self._trying(self.clear)
+            await self._trying(self.let_go)
             next_at = time.monotonic() + self._watching.seconds
 
     async def look(self) -> None:
@@ -108,6 +107,13 @@ class Watcher:
         if keeping is not None:
             await self._tidy(keeping)
         await self._door.write(clear_rows)
+
+    async def let_go(self) -> None:
+        """Close the agents of conversations that have ended, and those that nobody has needed for long."""
+        live = self._watching.live
+        for session_id in await self._door.read(ended_among, live.sessions):
+            await live.let_go(session_id)
+        await live.let_go_idle()
 
     # A session
 
@@ -136,7 +142,7 @@ class Watcher:
                 return
             await holder.now_holds(farewell.lease)
             if farewell.turn is None:
-                self._finalised(farewell, has_remembered=False)
+                await self._finalised(farewell, has_remembered=False)
             else:
                 await self._remember(farewell)
         except InUse:
@@ -156,7 +162,7 @@ class Watcher:
             then = "it is left at that" if is_over else "it is tried again"
             _log.warning("The agent of an expired session wrote nothing down; %s: %s", then, trouble)
         if is_over:
-            self._finalised(farewell, has_remembered=trouble is None)
+            await self._finalised(farewell, has_remembered=trouble is None)
 
     async def _ask(self, farewell: Farewell) -> Remembered:
         session, chosen = farewell.opened.session, farewell.preferences
@@ -172,9 +178,9 @@ class Watcher:
         except Exception as error:  # noqa: BLE001 - of an agent anything may come
             return Remembered([], str(error) or type(error).__name__)
 
-    def _finalised(self, farewell: Farewell, *, has_remembered: bool) -> None:
+    async def _finalised(self, farewell: Farewell, *, has_remembered: bool) -> None:
         lane, session = farewell.opened.lane, farewell.opened.session
-        self._watching.evict(session.id)
+        await self._watching.live.let_go(session.id)
         self._tell(SessionFinalized(lane.key, session.id, session.principal, has_remembered))
 
     # The rest

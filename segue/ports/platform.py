@@ -92,6 +92,12 @@ class Intake(Protocol):
     async def receive(self, inbound: Inbound) -> Receipt:
         """Take a message. When this returns it is safe, and the platform may be told so; when it raises it is not."""
 
+    async def learn(self, source: SessionSource) -> None:
+        """Take what is told of a place and of nobody's words: a new name of a group, say.
+
+        It moves no clock and begins no turn, and who answers there goes on answering.
+        """
+
     async def cursor(self, name: str) -> str | None:
         """How far the platform has been read."""
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # slow to load, and only some commands need them
     from segue.core.outbox import Letter
     from segue.core.pairing import PairedPerson, Pairing
     from segue.core.query import Node, Term
+    from segue.core.sources import SessionSource
     from segue.core.turns import Heard, Step, Turn
 
 P = ParamSpec("P")
@@ -170,7 +171,9 @@ class Messages(Protocol):
 
     def find(self, message_id: int) -> Message | None: ...
     def find_seq(self, session_id: str, seq: int) -> Message | None: ...
-    def last_user_seqs(self, session_id: str, limit: int | None = None) -> list[int]: ...
+    def last_user_seqs(self, session_id: str, limit: int | None = None) -> list[int]:
+        """Where people said something, the newest first; a note about left-out messages is not theirs."""
+
     def mark(self, session_id: str, first_seq: int, old: str, new: str) -> int:
         """Change the state of every message from `first_seq` on that is in state `old`."""
 
@@ -191,6 +194,9 @@ class Lanes(Protocol):
     def insert(self, lane: "Lane") -> None: ...
     def change(self, lane: "Lane") -> bool:
         """Write a lane back; False when somebody changed it since it was read."""
+
+    def set_origin(self, key: str, origin: "SessionSource") -> None:
+        """What is known of its place; nobody who is changing the lane is disturbed."""
 
     def delete(self, key: str) -> bool: ...
     def listed(self, active_since: datetime | None = None, limit: int | None = None) -> "list[Lane]":
@@ -355,6 +361,9 @@ class People(Protocol):
     def find(self, platform: str, peer: str) -> "PairedPerson | None": ...
     def listed(self) -> "list[PairedPerson]":
         """In the order in which they were let in."""
+
+    def owners(self) -> "list[PairedPerson]":
+        """Those among them who may do everything."""
 
     def put(self, person: "PairedPerson") -> None:
         """Let somebody in, or be something else than before."""

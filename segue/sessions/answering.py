@@ -57,7 +57,7 @@ class House(NamedTuple):
 
     rules: Rules
     posting: Posting
-    prompt: Callable[[Opened, Earlier | None], str]
+    prompt: Callable[[Transaction, Opened, Earlier | None], str]
     """What an agent is told when a session begins."""
 
 
@@ -90,16 +90,16 @@ def begin_answer(tx: Transaction, batch: Batch, house: House, claim: Claim) -> B
     if not all(is_waiting(tx, entry) for entry in batch.entries):
         return None
     first = batch.entries[0]
+    before = tx.lanes.find(first.lane_key)
     arrival = Arrival(
         source=first.source,
         admitted_at=instant(first.admitted_at),
         fresh_id=batch.fresh_id,
         agent=parse_key(first.lane_key, house.rules.keys.main_key).agent,
-        busy=has_background_work(tx, first.lane_key),
+        busy=has_background_work(tx, before),
         force_new=batch.is_fresh,
         is_person=bool(first.is_person),
     )
-    before = tx.lanes.find(first.lane_key)
     opened = open_session(tx, arrival, _rules_now(tx, house))
     if isinstance(opened.decision, Start | Reset):
         owe_farewell(tx, before, opened, f"{batch.turn_id}-farewell", batch.run_id, batch.now)
@@ -212,7 +212,7 @@ def furnish(tx: Transaction, opened: Opened, house: House) -> Opened:
         chosen = carried_over(decode(old.model_config if old else None), _SUCCESSION[reset.reason])
         if old is not None and old.message_count:
             earlier = Earlier(SessionId(old.id), instant(session.started_at), reset.reason)
-    prompt = house.prompt(opened, earlier)
+    prompt = house.prompt(tx, opened, earlier)
     tx.sessions.change(session.id, system_prompt=prompt, model_config=encode(chosen))
     furnished = session._replace(system_prompt=prompt, model_config=encode(chosen))
     return opened._replace(session=furnished)

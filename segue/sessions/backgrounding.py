@@ -1,6 +1,7 @@
 """What runs in the background, as rows: who keeps it, and what became of it."""
 
 from segue.core.background import Process, ProcessState
+from segue.core.lifecycle import Lane
 from segue.ports.store import Transaction
 from segue.sessions.leasing import IsGone
 
@@ -28,11 +29,10 @@ def running_processes(tx: Transaction) -> list[Process]:
     return tx.processes.running()
 
 
-def has_background_work(tx: Transaction, lane_key: str) -> bool:
+def has_background_work(tx: Transaction, lane: Lane | None) -> bool:
     """Whether something that the lane's session has started still runs."""
-    lane = tx.lanes.find(lane_key)
-    running = {process.session_id for process in tx.processes.running()}
-    return lane is not None and lane.session_id in running
+    own = tx.processes.of(lane.session_id) if lane and lane.session_id else []
+    return any(process.state == ProcessState.RUNNING for process in own)
 
 
 def mark_lost(tx: Transaction, is_gone: IsGone, now: float) -> int:

@@ -70,6 +70,11 @@ def find_left(tx: Transaction) -> list[str]:
     return [turn.session_id for turn in tx.turns.owed() if turn.attempt == 0]
 
 
+def ended_among(tx: Transaction, session_ids: Sequence[str]) -> list[str]:
+    """Those that nothing more is said in."""
+    return [name for name in session_ids if not ((session := tx.sessions.find(name)) and session.is_open)]
+
+
 def owe_farewell(tx: Transaction, before: Lane | None, opened: Opened, turn_id: str, run_id: str, now: float) -> None:
     """A message came before anybody had finalised the session that it ends by its time: that is done afterwards."""
     decision, old = opened.decision, opened.session.reset_from
@@ -139,7 +144,7 @@ def _is_over(tx: Transaction, lane: Lane, rules: Rules, now: datetime) -> bool:
     if not has_expired(lane, policy, now, freshness=rules.freshness):
         return False
     is_quiet = not any(tx.inbox.standing(lane.key)) and tx.turns.running_in(lane.session_id) is None
-    return is_quiet and not has_background_work(tx, lane.key)
+    return is_quiet and not has_background_work(tx, lane)
 
 
 def _is_due(tx: Transaction, lane: Lane, session: Session, rules: Rules, now: float) -> bool:

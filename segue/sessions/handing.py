@@ -1,6 +1,7 @@
 """A conversation goes on somewhere else: its lane changes, and nothing of what was said."""
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from segue.core.errors import NotFound
@@ -9,6 +10,7 @@ from segue.core.moments import instant
 from segue.core.outbox import What
 from segue.core.principals import principal_of, scope_in
 from segue.core.sessions import Session
+from segue.core.situation import Home
 from segue.core.sources import SessionSource
 from segue.core.text import one_line
 from segue.ports.store import Transaction
@@ -27,9 +29,16 @@ def set_home(tx: Transaction, source: SessionSource) -> None:
     tx.meta.set(f"{_HOME}{source.platform}", json.dumps(home.to_dict(), ensure_ascii=False))
 
 
-def find_home(tx: Transaction, platform: str) -> SessionSource | None:
+def find_home(tx: Transaction, platform: str, named: Mapping[str, SessionSource]) -> SessionSource | None:
+    """Where a platform is at home: as somebody said there, otherwise as the settings name it."""
     said = tx.meta.get(f"{_HOME}{platform}")
-    return SessionSource.from_dict(json.loads(said)) if said else None
+    return SessionSource.from_dict(json.loads(said)) if said else named.get(platform)
+
+
+def homes_among(tx: Transaction, platforms: Sequence[str], named: Mapping[str, SessionSource]) -> tuple[Home, ...]:
+    """Where platforms are at home, as an agent is told of it."""
+    found = [home for platform in platforms if (home := find_home(tx, platform, named))]
+    return tuple(Home(home.platform, home.chat_id, home.chat_name or home.user_name) for home in found)
 
 
 def hand_over(tx: Transaction, session: Session, home: SessionSource, keys: KeyRules, now: float) -> str:
@@ -46,8 +55,8 @@ def hand_over(tx: Transaction, session: Session, home: SessionSource, keys: KeyR
     return key
 
 
-def get_home(tx: Transaction, platform: str) -> SessionSource:
-    home = find_home(tx, platform)
+def get_home(tx: Transaction, platform: str, named: Mapping[str, SessionSource]) -> SessionSource:
+    home = find_home(tx, platform, named)
     if home is None:
         raise NotFound(f"{one_line(platform)!r:.40} has no home channel: type /sethome in a chat there first.")
     return home

@@ -79,7 +79,7 @@ def check_idle(tx: Transaction, lane: Lane) -> None:
         raise InUse(f"{waits} in {lane.key}; `segue inbox cancel --lane` cancels what waits there.")
     if standing.running:
         raise InUse(f"An answer is not finished in {lane.key}; `segue lanes reset` gives up one that was cut off.")
-    if has_background_work(tx, lane.key):
+    if has_background_work(tx, lane):
         raise InUse(f"Something that was started in {lane.key} still runs in the background; stop it there first.")
 
 

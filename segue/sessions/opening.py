@@ -8,6 +8,7 @@ from segue.core.ids import LaneKey, SessionId
 from segue.core.keys import Chat, KeyRules, Place, Task, build_key, place_of
 from segue.core.lifecycle import Decision, Lane, Phase, Reset, Start, decide
 from segue.core.moments import instant
+from segue.core.origins import known_now
 from segue.core.policy import NEVER, ResetPolicies, ResetPolicy, ResetReason
 from segue.core.principals import principal_of, scope_in
 from segue.core.scope import Scope
@@ -57,7 +58,8 @@ def open_session(tx: Transaction, arrival: Arrival, rules: Rules) -> Opened:
         decision = Reset(ResetReason.ASKED)
     lane = lane or new_lane(place, source, scope, now)
     spoken_at = now if arrival.is_person else lane.last_person_at
-    lane = lane._replace(origin=source, last_person_at=spoken_at, updated_at=now, finalised_at=None)
+    known = known_now(lane.origin, source)
+    lane = lane._replace(origin=known, last_person_at=spoken_at, updated_at=now, finalised_at=None)
     if isinstance(decision, Start):
         lane = begin_session(tx, lane, arrival.fresh_id, now, agent=arrival.agent)
     elif isinstance(decision, Reset):

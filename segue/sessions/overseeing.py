@@ -94,7 +94,7 @@ def look_into(tx: Transaction, wanted: str, sight: Sight) -> LaneDetail:
     return LaneDetail(
         view=view,
         overrides=decode(view.session.model_config if view.session else None),
-        has_background_work=has_background_work(tx, key),
+        has_background_work=has_background_work(tx, view.lane),
         resets=tx.lanes.resets(key)[-_RECENT:],
         entries=tx.inbox.latest(list(InboxState), _RECENT, key),
         letters=tx.outbox.latest((*UNSENT, OutboxState.DEAD), _RECENT, key),

@@ -142,7 +142,7 @@ def known_as(tx: Transaction, source: SessionSource, rules: KeyRules) -> Role | 
 
 def rules_with_owners(tx: Transaction, rules: KeyRules) -> KeyRules:
     """The rules with those as owners, too, who were made so by pairing."""
-    return replace(rules, owners=rules.owners | {one.id for one in tx.people.listed() if one.is_owner})
+    return replace(rules, owners=rules.owners | {one.id for one in tx.people.owners()})
 
 
 def _free_slot(theirs: list[Pairing]) -> int:

@@ -11,6 +11,8 @@ import apsw
 from segue.storage.sql import Executor, Parameters, Row
 
 BUSY_TIMEOUT_MS = 1000
+PREPARED = 500
+"""Statements that are kept ready: more than there are in all that happens again and again."""
 READING, WRITING = "BEGIN", "BEGIN IMMEDIATE"
 _PAGES_AT_A_TIME = 256
 
@@ -23,7 +25,7 @@ class SqliteConnection(Executor):
     def __init__(self, path: Path, *, writes: bool, is_immutable: bool = False) -> None:
         flags = apsw.SQLITE_OPEN_READWRITE if writes else apsw.SQLITE_OPEN_READONLY
         uri = f"file:{_uri_path(path)}?immutable=1" if is_immutable else str(path)
-        self.handle = apsw.Connection(uri, flags=flags | apsw.SQLITE_OPEN_URI)
+        self.handle = apsw.Connection(uri, flags=flags | apsw.SQLITE_OPEN_URI, statementcachesize=PREPARED)
         self.handle.set_busy_timeout(BUSY_TIMEOUT_MS)
         settings = ["foreign_keys=ON", "mmap_size=0", "trusted_schema=OFF", "cell_size_check=ON"]
         if writes:

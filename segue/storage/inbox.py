@@ -124,8 +124,8 @@ class SqlInbox(Inbox):
 
     def _in_lane(self, lane_key: str, state: InboxState, limit: int | None = None) -> list[Entry]:
         where = visible(self._scope)
-        where.add(f"lane_key = :lane_key AND state = '{state}'", lane_key=lane_key)
-        return self._entries(where, limit)
+        where.add(f"lane_key = :lane_key AND state = '{state}' AND state IN ({_OPEN})", lane_key=lane_key)
+        return self._entries(where, limit)  # the second says it as the index does, so that it is used
 
     def _among(self, states: Collection[str]) -> Condition:
         """Which states; the few that matter are said as their index says them, so that it is used."""

@@ -59,6 +59,12 @@ class SqlLanes(Lanes):
             WHERE key = :key AND version = :version AND {where.sql}"""
         return self._db.run(sql, _values(lane) | where.parameters) > 0
 
+    def set_origin(self, key: str, origin: SessionSource) -> None:
+        where = visible(self._scope)
+        where.add("key = :key", key=key)
+        written = where.parameters | {"origin": json.dumps(origin.to_dict())}
+        self._db.run(f"UPDATE lanes SET origin = :origin WHERE {where.sql}", written)
+
     def delete(self, key: str) -> bool:
         where = visible(self._scope)
         where.add("key = :key", key=key)

@@ -89,7 +89,7 @@ class SqlOutbox(Outbox):
         where.add("platform = :platform AND account = :account", platform=platform, account=account)
         sql = f"""
             UPDATE outbox SET state = '{OutboxState.UNKNOWN}'
-            WHERE state = '{OutboxState.SENDING}' AND {where.sql}"""
+            WHERE state = '{OutboxState.SENDING}' AND state IN ({_UNSENT}) AND {where.sql}"""
         return self._db.run(sql, where.parameters)
 
     def _among(self, states: Collection[str]) -> Condition:

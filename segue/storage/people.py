@@ -24,6 +24,11 @@ class SqlPeople(People):
         sql = f"SELECT {_PERSON} FROM people WHERE {self._own().sql} ORDER BY paired_at, platform, peer"
         return [PairedPerson._make(row) for row in self._db.rows(sql, {})]
 
+    def owners(self) -> list[PairedPerson]:
+        where = f"{self._own().sql} AND role = 'owner'"  # as the index says it
+        sql = f"SELECT {_PERSON} FROM people WHERE {where} ORDER BY paired_at, platform, peer"
+        return [PairedPerson._make(row) for row in self._db.rows(sql, {})]
+
     def put(self, person: PairedPerson) -> None:
         self._put("people", person._asdict(), ("platform", "peer"))
 

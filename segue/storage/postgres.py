@@ -62,6 +62,7 @@ class PostgresEngine:
     index_follows = False
     """Messages are indexed in the transaction that stores them."""
     reads_beside_writer = True
+    is_awaited = False
 
     def __init__(self, url: str, *, read_only: bool = False) -> None:
         self.url = url

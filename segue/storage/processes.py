@@ -37,7 +37,7 @@ class SqlProcesses(Processes):
 
     def running(self) -> list[Process]:
         where = self._own()
-        where.add("state = :running", running=str(ProcessState.RUNNING))
+        where.add(f"state = '{ProcessState.RUNNING}'")  # as the index says it, so that it is used
         return self._processes(where)
 
     def _processes(self, where: Condition) -> list[Process]:

@@ -451,6 +451,8 @@ INDEXES = (
     "CREATE INDEX IF NOT EXISTS idx_usage_session ON usage(session_id)",
     "CREATE INDEX IF NOT EXISTS idx_usage_moment ON usage(at)",
     "CREATE INDEX IF NOT EXISTS idx_processes_session ON processes(session_id)",
+    "CREATE INDEX IF NOT EXISTS idx_processes_running ON processes(started_at) WHERE state = 'running'",
+    "CREATE INDEX IF NOT EXISTS idx_people_owners ON people(platform, peer) WHERE role = 'owner'",
     "CREATE INDEX IF NOT EXISTS idx_inbox_open ON inbox(lane_key, id) WHERE state IN ('waiting', 'running')",
     ("CREATE INDEX IF NOT EXISTS idx_inbox_left_out ON inbox(lane_key) WHERE state = 'cancelled' AND turn_id IS NULL"),
     "CREATE INDEX IF NOT EXISTS idx_inbox_unanswered ON inbox(id) WHERE state IN ('refused', 'dead')",

@@ -74,6 +74,10 @@ class SqliteEngine:
         guards.watch_for_fork(self)
         guards.forbid_opening(self.path)
 
+    @property
+    def is_awaited(self) -> bool:
+        return self._writing.is_awaited
+
     @contextmanager
     def writing(self, patience: float, _scope: Scope = OWNER_AT_CONSOLE) -> Iterator[Executor]:
         """A transaction that changes the database; raises `StoreBusy` when others hold it."""

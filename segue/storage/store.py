@@ -54,6 +54,10 @@ class Engine(Protocol):
     def reads_beside_writer(self) -> bool:
         """Whether one can read while another changes everything."""
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether another thread waits for the one that writes now."""
+
     def writing(self, patience: float, scope: Scope) -> AbstractContextManager[Executor]: ...
     def reading(self, scope: Scope) -> AbstractContextManager[Executor]: ...
     def search(self, executor: Executor, scope: Scope) -> Search: ...
@@ -204,7 +208,7 @@ class SqlStore:
         with self._engine.writing(seconds_left, scope) as executor:
             until = time.monotonic() + TOGETHER_SECONDS
             for number in left:
-                if found and time.monotonic() > until:
+                if found and (self._engine.is_awaited or time.monotonic() > until):
                     break  # the rest has a commit of its own, so that others get between
                 at_work[:] = [number]
                 transaction = SqlTransaction(self._engine, executor, scope)

@@ -14,6 +14,11 @@ class Turnstile:
         self._line: deque[threading.Event] = deque()
         self._is_taken = False
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether somebody stands in line."""
+        return bool(self._line)
+
     def acquire(self, timeout: float) -> bool:
         """Wait for one's turn, at most so many seconds; whether it came."""
         with self._guard:

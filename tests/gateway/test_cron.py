@@ -376,6 +376,8 @@ def test_what_the_gateway_cannot_take_in_is_not_noted(store: SqlStore) -> None:
         async def receive(self, inbound: Inbound) -> Receipt:
             raise OSError("The disk is full.")
 
+        async def learn(self, source: SessionSource) -> None: ...
+
         async def cursor(self, name: str) -> str | None:
             return None
 

@@ -8,6 +8,7 @@ import pytest
 from lane_house import Building, dm, echo
 
 from segue.core.access import AccessRules, DmAccess
+from segue.core.commands import Command
 from segue.core.errors import ModelError, Unreachable
 from segue.core.events import Reply
 from segue.core.inbound import Inbound
@@ -19,13 +20,18 @@ from segue.core.preferences import decode
 from segue.core.queueing import QueueMode, QueueRules
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.scope import Principal, Scope
+from segue.core.sessions import Session
+from segue.core.sharing import DmScope
 from segue.core.sources import SessionSource
 from segue.core.usage import Usage
 from segue.ports.model import Request
 from segue.ports.store import Transaction
 from segue.sessions.admitting import admit_all
+from segue.sessions.commanding import act
+from segue.sessions.commanding.acts import Situation
 from segue.sessions.finding import get_session
 from segue.sessions.reading import conversation
+from segue.sessions.starting import create_session
 from segue.storage.store import SqlStore
 from segue.testing import ScriptedModel, Stage
 
@@ -340,3 +346,17 @@ def test_stop_also_ends_what_a_crash_cut_off_and_is_not_carried_on_yet(store: Sq
     states = {entry.text: entry.state for entry in store.read(OWNER, lambda tx: tx.inbox.listed(tuple(InboxState)))}
     assert states == {"one": "cancelled", "/stop": "done", "two": "done"}
     assert stage.posted_to("alice")[-1] == "You said: one | two"
+
+
+def test_the_settings_may_name_the_home_channel(store: SqlStore) -> None:
+    """Until somebody says otherwise there."""
+    at_terminal = Session("begun-here", "cli", started_at=time.time())
+    session_id = store.write(OWNER, create_session, at_terminal)
+    named = {"scripted": dm("home")}
+    keys = KeyRules(owners=frozenset({"scripted:home"}), dm_scope=DmScope.MAIN)
+    situation = Situation(session_id, time.time(), UTC, "fresh", keys=keys, homes=named)
+    told = store.write(OWNER, act, Command("handoff", "scripted"), situation)
+    lane = store.read(OWNER, lambda tx: tx.lanes.find_by_session(session_id))
+    assert "home channel of scripted" in told.text
+    assert lane is not None
+    assert lane.key == "agent:main:main"

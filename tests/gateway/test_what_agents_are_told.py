@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lane_house import dm
+from lane_house import Building, dm
 from obedient_model import Obedient
 from serving_house import Served, use_obedient_model, write_settings
 
@@ -21,6 +21,7 @@ from segue.core.sessions import Session
 from segue.core.sources import SessionSource
 from segue.ports.model import Request
 from segue.ports.store import Transaction
+from segue.sessions.opening import Opened
 from segue.storage.store import SqlStore
 from segue.testing import ScriptedPlatform, Stage
 from segue.testing.platform import TRAITS
@@ -137,6 +138,50 @@ def test_the_prompt_of_a_shared_room_names_nobody_and_stays_the_same(store: SqlS
     assert not any(name in prompt for name in ("alice", "Alice", "bob", "Bob"))
     assert session.message_count == 6
     assert len(store.read(OWNER, lambda tx: tx.lanes.listed())) == 1
+
+
+HOMES = {"owners": ["scripted:4711"], "platforms": {"scripted": {"home_channel": "4711"}}}
+
+
+def test_owners_are_told_of_home_channels_and_where_things_can_be_delivered(store: SqlStore, tmp_path: Path) -> None:
+    owner = SessionSource(platform="scripted", chat_id="4711", user_id="4711", user_name="Alice")
+    talk(store, tmp_path, [owner], {**HOMES, "privacy": {"redact_ids": False}})
+    prompt = session_in(store, KEY).system_prompt or ""
+    assert "Connected platforms: scripted." in prompt
+    assert "Home channels:\n- scripted: 4711" in prompt
+    assert "What you are asked to deliver can go to:\n- scripted: The home channel of scripted.\n- nowhere:" in prompt
+
+
+def test_nobody_else_is_told_where_the_owner_is_at_home(store: SqlStore, tmp_path: Path) -> None:
+    bob = SessionSource(platform="scripted", chat_id="99", user_id="99", user_name="Bob")
+    in_group = SessionSource(platform="scripted", chat_type="group", chat_id="room", user_id="4711", user_name="Alice")
+    talk(store, tmp_path, [bob, in_group], HOMES)
+    for key in ("agent:main:scripted:dm:99", "agent:main:scripted:group:room:4711"):
+        prompt = session_in(store, key).system_prompt or ""
+        assert "Connected platforms: scripted." in prompt
+        assert "Home channels" not in prompt
+        assert "deliver" not in prompt
+
+
+def test_what_an_agent_is_told_comes_with_key_id_and_times_of_its_session(store: SqlStore) -> None:
+    stage, told = Stage(), list[Opened]()
+
+    def prompt(_tx: Transaction, opened: Opened, _earlier: object) -> str:
+        told.append(opened)
+        return "Be brief."
+
+    building = Building(store, stage, prompt=prompt)
+
+    async def work() -> None:
+        stage.say(dm("4711"), "hello")
+        await building.quiet()
+
+    building.run(work)
+    (opened,) = told
+    session = session_in(store, KEY)
+    assert (opened.lane.key, opened.session.id) == (KEY, session.id)
+    assert opened.session.started_at == session.started_at
+    assert opened.lane.updated_at is not None
 
 
 @pytest.mark.parametrize("text", ["What about @file:{}?", "@folder:{} @diff @staged", "@url:file://{}"])

@@ -20,7 +20,7 @@ from segue.core.reading import read
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.turns import Turn, TurnState
 from segue.gateway.answering import STALE, STUCK
-from segue.gateway.clerk import Clerk, Means
+from segue.gateway.clerk import Clerk, Means, Told
 from segue.gateway.holding import LaneHolder, take_lane
 from segue.ports.store import Store, Transaction
 from segue.sessions import compressing, turning
@@ -94,7 +94,7 @@ class Bench:
         rules = Rules(KeyRules(), ResetPolicies(policy), timedelta(seconds=self.freshness))
         self.door = StraightDoor(self.store, OWNER)
         self.queue = QueueRules(QueueMode(self.mode), timedelta(0), self.cap, Drop(self.drop))
-        self.house = House(rules, Posting(lambda _platform, _account: None), lambda _opened, _earlier: "Be brief.")
+        self.house = House(rules, Posting(lambda _platform, _account: None), lambda _tx, _opened, _earlier: "Be brief.")
         self.routing = Routing(
             rules.keys,
             lambda _: None,
@@ -242,7 +242,7 @@ class Bench:
         return compressing.move_turn(tx, turn, child) if turn else None
 
 
-async def _uncompressed(_holder: LaneHolder, _entry: Entry, _focus: str) -> str:
+async def _uncompressed(_holder: LaneHolder, _entry: Entry, _focus: str, _told: Told) -> str:
     raise AssertionError("Whoever drives compresses.")
 
 

@@ -24,11 +24,12 @@ from segue.core.reading import Reading, read
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.scope import Scope
 from segue.core.sending import SendPolicy
+from segue.core.situation import Earlier
 from segue.core.sources import SessionSource
 from segue.core.streaming import Streaming
 from segue.gateway.answering import Staff
 from segue.gateway.assembling import USUAL_WATCHING, Grounds, assemble, traits_among
-from segue.gateway.clerk import Means
+from segue.gateway.clerk import Means, Told
 from segue.gateway.gateway import Gateway
 from segue.gateway.holding import LaneHolder
 from segue.gateway.watching import Watching
@@ -52,6 +53,10 @@ UNSTREAMED, EVERYTHING = Streaming(is_enabled=False), SendPolicy()
 
 def dm(person: str = "alice", **more: Any) -> SessionSource:
     return SessionSource(platform="scripted", chat_id=person, user_id=person, user_name=person.title(), **more)
+
+
+def name_of_lane(_tx: Transaction, opened: Opened, _earlier: Earlier | None) -> str:
+    return f"You are on {opened.lane.key}."
 
 
 def echo(request: Request) -> Reply:
@@ -89,6 +94,8 @@ class Building:
         hooks: Hooks | None = None,
         streaming: Streaming = UNSTREAMED,
         policy: SendPolicy = EVERYTHING,
+        prompt: Callable[[Transaction, Opened, Earlier | None], str] = name_of_lane,
+        compress: Callable[[LaneHolder, Entry, str, Told], Awaitable[str]] | None = None,
         **staff: Any,
     ) -> None:
         self.store, self.stage = store, stage
@@ -109,7 +116,7 @@ class Building:
         def shown(_entry: Entry, _turn_id: str) -> Callable[[Event], None]:
             return self.events.append
 
-        async def compress(_holder: LaneHolder, _entry: Entry, focus: str) -> str:
+        async def compressed(_holder: LaneHolder, _entry: Entry, focus: str, _told: Told) -> str:
             return f"Compressed for {focus}."
 
         def situation(_scope: Scope, chosen: Preferences) -> Situation:
@@ -131,7 +138,7 @@ class Building:
         house = House(
             Rules(keys, policies, timedelta(hours=1)),
             Posting(traits_among(self.platforms), policy),
-            lambda opened, _earlier: f"You are on {opened.lane.key}.",
+            prompt,
         )
 
         def reading(said: Inbound | Entry) -> Reading:
@@ -142,7 +149,7 @@ class Building:
         def restart() -> None:
             self.restarts += 1
 
-        means = Means(reading, situation, compress, restart, stop_suspends)
+        means = Means(reading, situation, compress or compressed, restart, stop_suspends)
         routing = Routing(keys, lambda _: access, lambda _: queue, lambda _: "main", reading, house.posting)
         run = run or Run(name, "segue gateway", "here", "boot", 7, "1", 1.0, 1.0)
         self.gateway: Gateway = assemble(

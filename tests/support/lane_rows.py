@@ -38,7 +38,7 @@ from segue.upkeep.living import this_run
 HOUSE = House(
     Rules(KeyRules(), ResetPolicies(), timedelta(hours=1)),
     Posting(lambda _platform, _account: None),
-    lambda opened, _earlier: f"You are on {opened.lane.key}.",
+    lambda _tx, opened, _earlier: f"You are on {opened.lane.key}.",
 )
 ALICE, BOB = "agent:main:scripted:dm:alice", "agent:main:scripted:dm:bob"
 

@@ -3,10 +3,11 @@
 Acts are what a transaction cannot do: go over to another session, begin one, ask again, stop, leave.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from math import inf
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from segue.core.keys import KeyRules
@@ -78,6 +79,8 @@ class Situation(NamedTuple):
     route: SessionSource | None = None
     """Where it is given, on a platform."""
     keys: KeyRules = _PLAIN_KEYS
+    homes: Mapping[str, SessionSource] = MappingProxyType({})
+    """The home channels that the settings name."""
     waiting: int = 0
     """How many messages wait to be answered."""
 

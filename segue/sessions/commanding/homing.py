@@ -29,5 +29,5 @@ def handoff(tx: Transaction, argument: str, situation: Situation) -> Answer:
         take_out(tx, session, situation.now)
         told = f"`segue -r {one_line(session.id)}` goes on with this conversation at the terminal."
         return Answer(told, Handed(session.id))
-    hand_over(tx, session, get_home(tx, platform), situation.keys, situation.now)
+    hand_over(tx, session, get_home(tx, platform, situation.homes), situation.keys, situation.now)
     return Answer(f"This conversation goes on in the home channel of {one_line(platform)}.", Handed(session.id))
