@@ -57,6 +57,7 @@ from segue.ports.store import Transaction
 from segue.ports.tool import Tool
 from segue.sessions.admitting import Routing
 from segue.sessions.answering import House
+from segue.sessions.commanding.acts import Linked
 from segue.sessions.commanding.acts import Situation as CommandSituation
 from segue.sessions.delivering import Posting
 from segue.sessions.finding import get_session
@@ -269,9 +270,14 @@ class Serving:
             models=self.crew.resolve,
             meant=self.crew.meant,
             homes=self._settings.homes,
+            links=self._links() if scope == Scope(OWNER) else (),
             parts=[(tool.spec.name, len(str(tool.spec))) for tool in self._tools(scope, agent)],
             time_left=lambda: deadline - time.monotonic(),
         )
+
+    def _links(self) -> list[Linked]:
+        found = [(one.platform.name, one.link) for one in self.gateway.connections]
+        return [Linked(name, link.since if link.is_up else None) for name, link in found]
 
     def _made_disguise(self) -> Disguise | None:
         """Ids are hidden by a secret of this home, so that what a model is told stays the same."""

@@ -209,4 +209,10 @@ def test_who_asks_for_the_model_is_told_the_one_that_the_conversation_has_chosen
     ask(obedient, "hello", "/model openai/other", "/model", "/status")
     model, status = obedient.stages["scripted"].posted_to("owner")[-2:]
     assert model == "The model is openai/other, chosen as openai/other."
-    assert status.splitlines()[0] == "Model     openai/other"
+    assert status.splitlines()[0].split() == ["Model", "openai/other"]
+
+
+def test_owners_are_told_since_when_each_platform_is_connected(obedient: Served) -> None:
+    ask(obedient, "hello", "/status")
+    (told,) = [line for line in obedient.stages["scripted"].posted_to("owner")[-1].splitlines() if "Platforms" in line]
+    assert told.split(maxsplit=1)[1] == "scripted, connected just now"

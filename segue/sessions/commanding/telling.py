@@ -9,7 +9,7 @@ from segue.core.text import count, one_line, shorten
 from segue.core.turns import ANSWER, TurnState
 from segue.core.usage import Usage, used_by
 from segue.ports.store import Entries, Transaction
-from segue.sessions.commanding.acts import Answer, Situation, chosen_in, session_of
+from segue.sessions.commanding.acts import Answer, Linked, Situation, chosen_in, session_of
 from segue.sessions.commanding.choosing import thinking, verbosity
 from segue.sessions.commanding.wording import table
 from segue.sessions.finding import find_ancestors
@@ -30,6 +30,8 @@ def status(tx: Transaction, _argument: str, situation: Situation) -> Answer:
     ]
     if situation.cwd:
         rows.append(("Folder", one_line(situation.cwd)))
+    if situation.links:
+        rows.append(("Platforms", "; ".join(_linked(one, situation.now) for one in situation.links)))
     if session is None:
         return Answer(table([*rows, ("Session", "none yet: it begins with the first message")]))
     parts = [*find_ancestors(tx, session), session]
@@ -40,6 +42,11 @@ def status(tx: Transaction, _argument: str, situation: Situation) -> Answer:
         ("Tokens", f"{_total(parts).total_tokens:,}"),
     ]
     return Answer(table(rows))
+
+
+def _linked(one: Linked, now: float) -> str:
+    name = one_line(one.platform)
+    return f"{name}, not connected" if one.since is None else f"{name}, connected {ago(one.since, now)}"
 
 
 def usage(tx: Transaction, _argument: str, situation: Situation) -> Answer:
