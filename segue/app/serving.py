@@ -183,12 +183,16 @@ class Serving:
     def _named(self, agent: str) -> NamedAgentSettings:
         return self._settings.agents.get(agent) or NamedAgentSettings()
 
+    def _settled(self, agent: str, chosen: Preferences) -> Preferences:
+        """What was chosen, and otherwise what an agent has of its own."""
+        return chosen._replace(model=chosen.model or self._named(agent).model or None)
+
     async def _agent_for(self, opened: Opened, chosen: Preferences) -> Agent:
         scope = _scope_of(opened)
         if scope == Scope(OWNER):
             await self._workshop.ready(opened.session.cwd)
         session, tools = opened.session, self._tools(scope, opened.session.agent)
-        chosen = chosen._replace(model=chosen.model or self._named(session.agent).model or None)
+        chosen = self._settled(session.agent, chosen)
         offline = OfflineAgent(self._store, scope, time.time, lambda: self._zone)
         terms = (chosen, session.cwd, [tool.spec for tool in tools])
         return await self._live.agent_for(session.id, terms, lambda: self.crew.agent_for(chosen, tools, offline))
@@ -255,19 +259,19 @@ class Serving:
         own = self._named(agent).prompt
         return "\n\n".join(filter(None, [told, own, situation_text(situation, self._disguise)]))
 
-    def _situated(self, scope: Scope, chosen: Preferences) -> CommandSituation:
+    def _situated(self, scope: Scope, agent: str, chosen: Preferences) -> CommandSituation:
         deadline = time.monotonic() + 0.25
         return CommandSituation(
             session_id=None,
             now=time.time(),
             zone=self._zone,
             new_session_id=app.new_session_id(),
-            model=self.crew.named(chosen),
+            model=self.crew.named(self._settled(agent, chosen)),
             models=self.crew.resolve,
             meant=self.crew.meant,
             homes=self._settings.homes,
             links=self._links() if scope == Scope(OWNER) else (),
-            parts=[(tool.spec.name, len(str(tool.spec))) for tool in self._tools(scope)],
+            parts=[(tool.spec.name, len(str(tool.spec))) for tool in self._tools(scope, agent)],
             time_left=lambda: deadline - time.monotonic(),
         )
 

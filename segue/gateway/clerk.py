@@ -44,8 +44,8 @@ class Means:
 
     read: Callable[[Entry], Reading]
     """What a message means."""
-    situation: Callable[[Scope, Preferences], Situation]
-    """Where and when it is given and what answers there, as far as no lane has a say in it."""
+    situation: Callable[[Scope, str, Preferences], Situation]
+    """Where and when it is given, and which agent answers there by which choices."""
     compress: Callable[[LaneHolder, Entry, str, Told], Awaitable[str]]
     """Go on from a summary; what the person is told, and that they are, in the transaction that does it."""
     restart: Callable[[], None]
@@ -115,7 +115,8 @@ class Clerk:
 
         session = tx.sessions.find(lane.session_id) if lane and lane.session_id else None
         chosen = decode(session.model_config if session else None)
-        return self._means.situation(scope, chosen)._replace(
+        agent = session.agent if session else parse_key(entry.lane_key, self._keys.main_key).agent
+        return self._means.situation(scope, agent, chosen)._replace(
             session_id=lane.session_id if lane else None,
             source=entry.platform,
             route=entry.source,

@@ -128,7 +128,7 @@ class Bench:
     def write(self, work: Callable[..., T], *arguments: Any, **named: Any) -> T:
         return self.store.write(OWNER, work, *arguments, **named)
 
-    def _situation(self, _scope: object, _chosen: object) -> Situation:
+    def _situation(self, _scope: object, _agent: str, _chosen: object) -> Situation:
         return Situation(None, self.now, UTC, self.fresh, model="scripted")
 
     # Arriving

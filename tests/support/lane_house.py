@@ -119,7 +119,7 @@ class Building:
         async def compressed(_holder: LaneHolder, _entry: Entry, focus: str, _told: Told) -> str:
             return f"Compressed for {focus}."
 
-        def situation(_scope: Scope, chosen: Preferences) -> Situation:
+        def situation(_scope: Scope, _agent: str, chosen: Preferences) -> Situation:
             return Situation(None, time.time(), UTC, next(ids), model=chosen.model or "scripted")
 
         def uncompressed(_holder: Holds, _opened: Opened) -> Compression | None:
