@@ -19,7 +19,7 @@ from segue.core.errors import InUse, LeaseLost, StoreError
 from segue.core.events import Event
 from segue.core.inbox import Entry, InboxState
 from segue.core.keys import is_shared, parse_key
-from segue.core.lifecycle import Reset, Start
+from segue.core.lifecycle import Interruption, Reset, Start
 from segue.core.outbox import What
 from segue.core.preferences import Preferences
 from segue.core.queueing import QueueRules, pause_before
@@ -107,6 +107,8 @@ class Office:
         self._tell = tell
         self._is_continuing = staff.is_continuing
         self._running: dict[str, Running] = {}
+        self._suspect: str | None = None
+        """The turn that is carried on although the gateway may have died of it."""
         self._stops: dict[str, int] = {}
         """The last message of each lane that nothing before it should be answered any more for."""
         self._stirred: dict[str, asyncio.Event] = {}
@@ -244,9 +246,12 @@ class Office:
             outcome = Outcome(turn, TurnState.FAILED, "", now, STUCK.format(turn.attempt))
             await self._door.write(self._bury, holder, due, outcome)
         elif self._is_continuing and is_fresh:
-            begun = await self._door.write(take_up_answer, due.lane, turn, self._presence.run.id, holder.claim)
-            await holder.now_holds(begun.lease)
-            await self._run(holder, begun, await self._door.read(lambda tx: tx.inbox.of_turn(turn.id)))
+            if not self._is_suspect(due):
+                await self._carry_on(holder, due)
+            elif self._suspect is None:
+                await self._carry_on_alone(holder, due)
+            else:
+                return False  # it is looked again in a moment
         elif due.has_more or self._is_continuing:
             reason = CRASHING if is_fresh else STALE
             await self._door.write(turning.give_up_turn, holder.lease, turn, now, reason, self._ending)
@@ -254,6 +259,24 @@ class Office:
             return False
         self._sent()
         return True
+
+    def _is_suspect(self, due: CutOff) -> bool:
+        """Whether a turn may be what the gateway died of, and is given up if it does so once more."""
+        is_crash = due.lane.phase_reason == Interruption.RESTART
+        return is_crash and due.turn.attempt + 1 >= self._staff.most_attempts
+
+    async def _carry_on_alone(self, holder: LaneHolder, due: CutOff) -> None:
+        """One suspect at a time: of several that ran when the gateway died, only the one that it dies of is counted."""
+        self._suspect = due.turn.id
+        try:
+            await self._carry_on(holder, due)
+        finally:
+            self._suspect = None
+
+    async def _carry_on(self, holder: LaneHolder, due: CutOff) -> None:
+        begun = await self._door.write(take_up_answer, due.lane, due.turn, self._presence.run.id, holder.claim)
+        await holder.now_holds(begun.lease)
+        await self._run(holder, begun, await self._door.read(lambda tx: tx.inbox.of_turn(due.turn.id)))
 
     def _find_stop(self, tx: Transaction, key: str) -> Entry | None:
         """A message that waits in a lane and for which nothing before it should be answered."""

@@ -20,7 +20,7 @@ from segue.core.scope import OWNER, Principal, Scope
 from segue.gateway.holding import LaneHolder
 from segue.hookspecs import Tell, nobody
 from segue.ports.store import Transaction
-from segue.sessions.answering import House
+from segue.sessions.answering import House, is_waiting
 from segue.sessions.commanding.acts import Answer, Compress, Offer, Redone, Restart, Situation, Undone
 from segue.sessions.commanding.helping import unknown
 from segue.sessions.lane_commands import Errand, carry_out, finish, refuse, refuse_while_answering
@@ -58,6 +58,10 @@ class _Memory:
 
     listed: tuple[str, ...] = ()
     undone: list[tuple[Spot, ...]] = field(default_factory=list)
+
+
+class _Cancelled(SegueError):
+    """What was being done is not wanted any more: nothing of it is kept."""
 
 
 class Clerk:
@@ -153,7 +157,9 @@ class Clerk:
 
     async def _compressed(self, holder: LaneHolder, entry: Entry, focus: str) -> str:
         try:
-            return await self._means.compress(holder, entry, focus, lambda tx, told: self._finish(tx, entry, told))
+            return await self._means.compress(holder, entry, focus, partial(self._done_unless_cancelled, entry))
+        except _Cancelled:
+            return ""  # whoever cancelled it was told
         except (StoreError, InUse):
             raise  # it still waits, and is tried again
         except SegueError as error:
@@ -161,6 +167,11 @@ class Clerk:
         except Exception:  # noqa: BLE001 - of a model anything may come, and it must not be tried for ever
             _log.exception("A conversation could not be compressed; its sender was told.")
             return "The conversation could not be compressed; it stays as it is."
+
+    def _done_unless_cancelled(self, entry: Entry, tx: Transaction, told: str) -> None:
+        if not is_waiting(tx, entry):
+            raise _Cancelled
+        self._finish(tx, entry, told)
 
     def _finish(self, tx: Transaction, entry: Entry, told: str) -> None:
         finish(tx, entry, self._house, told, time.time())

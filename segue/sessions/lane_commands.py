@@ -1,8 +1,9 @@
 """A command that was given in a lane, carried out once: done, told and crossed off in one transaction."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from segue.core import messages
 from segue.core.commands import Command
 from segue.core.errors import InUse
 from segue.core.inbox import Entry, InboxState, Want
@@ -74,9 +75,9 @@ def carry_out(tx: Transaction, errand: Errand, house: House, situated: Furnish) 
                 _done(tx, entry, situation.now)
             else:
                 _said_instead(tx, entry, text)
-        case Again(text=text, undo_from=spot):
+        case Again(text=text, content=content, undo_from=spot):
             rewind_from(tx, str(situation.session_id), spot)
-            _said_instead(tx, entry, text)
+            _said_instead(tx, entry, text, content)
         case Switch(session_id):
             lane = _switch(tx, lane or _laid_out(entry, house, situation.now), session_id, situation.now)
             if session_id != situation.session_id:
@@ -163,9 +164,10 @@ def _switched(tx: Transaction, lane: Lane, session_id: str, situation: Situation
     return SessionReset(lane.key, session_id, lane.principal, old.id if old else None, reason)
 
 
-def _said_instead(tx: Transaction, entry: Entry, text: str) -> None:
-    """What stands behind a command is answered like anything that somebody says."""
-    tx.inbox.change([entry], want=str(Want.QUEUED), text=text)
+def _said_instead(tx: Transaction, entry: Entry, text: str, content: Any = None) -> None:
+    """What stands behind a command is answered like anything that somebody says, with all that is more than words."""
+    parts = {"parts": messages.encode(content)} if isinstance(content, list) else {}
+    tx.inbox.change([entry], want=str(Want.QUEUED), text=text, **parts)
 
 
 def _done(tx: Transaction, entry: Entry, now: float) -> None:

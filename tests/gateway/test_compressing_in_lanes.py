@@ -1,5 +1,6 @@
 """`/compress` in a lane: done once and told, whatever happens in between."""
 
+import asyncio
 import logging
 from pathlib import Path
 
@@ -40,6 +41,19 @@ def test_what_is_cut_off_is_done_again_and_told_once(store: SqlStore) -> None:
 
     assert posted_after(Building(store, Stage(), compress=compress)) == ["Compressed."]
     assert tried == ["the leeks", "the leeks"]
+
+
+def test_nothing_is_compressed_that_was_cancelled_meanwhile(store: SqlStore) -> None:
+    stage = Stage()
+
+    async def compress(_holder: LaneHolder, _entry: Entry, _focus: str, told: Told) -> str:
+        stage.say(dm(), "/stop")
+        while not store.read(OWNER, lambda tx: tx.inbox.listed(("cancelled",))):
+            await asyncio.sleep(0.01)
+        store.write(OWNER, told, "Compressed.")
+        return "Compressed."
+
+    assert posted_after(Building(store, stage, compress=compress)) == ["Stopped. 1 waiting message cancelled."]
 
 
 def test_what_goes_wrong_is_told_and_not_tried_for_ever(store: SqlStore, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,5 +1,7 @@
 """What a lane does in a moment that a running gateway seldom meets: each step is taken by the test."""
 
+from typing import Any
+
 import pytest
 from lane_bench import Bench
 from lane_model import FRESHNESS, IDLE, SEATS, Seat
@@ -163,3 +165,19 @@ def test_who_resumes_the_conversation_of_a_lane_goes_on_with_it(store: SqlStore,
     say(bench, "two", "m4")
     work(bench, "second")
     assert bench.doing[ALICE.lane].turn.session_id == "first"
+
+
+def test_retry_says_again_all_of_a_message_and_not_only_its_words(store: SqlStore) -> None:
+    bench = bench_on(store)
+    picture: list[dict[str, Any]] = [
+        {"type": "text", "text": "what is this?"},
+        {"type": "image_url", "image_url": {"url": "data:,x"}},
+    ]
+    bench.arrive(Inbound(ALICE.source, "m1", "what is this?", parts=picture))
+    work(bench, "session")
+    bench.end(ALICE.lane, TurnState.DONE, "An answer.")
+    say(bench, "/retry", "m2")
+    work(bench)
+    work(bench)
+    (said,) = store.read(OWNER, lambda tx: tx.messages.of("session"))
+    assert said.original == picture
