@@ -112,7 +112,7 @@ class Serving:
             shown=lambda _entry, _turn_id: _shown,
             turn_seconds=settings.agent.turn_timeout,
             freshness=settings.agent.auto_continue_freshness,
-            ended=self._namer.consider,
+            ended=self._name,
         )
         means = Means(self._reading, self._situated, self._compress, restart, settings.stop_suspends)
         routing = Routing(keys, self._access_on, settings.queue.on, self._agent_of, self._reading, posting)
@@ -295,6 +295,11 @@ class Serving:
             partial(self._summariser, opened), app.new_session_id, lambda: can_write(notes), rules_of(self._settings)
         )
         return Compression(self._door, holder, means)
+
+    async def _name(self, session: Session) -> None:
+        """A conversation that has no title gets one."""
+        if session.title is None:
+            await self._namer.consider(session.id)
 
     async def _small_model(self) -> Model | None:
         found = await self.crew.auxiliary(Preferences())
