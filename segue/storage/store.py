@@ -37,7 +37,7 @@ from segue.storage.trash import SqlTrash
 if TYPE_CHECKING:
     from segue.storage.copying import Contents
 
-TOGETHER_SECONDS = 0.003
+TOGETHER_SECONDS, HURRIED_SECONDS = 0.010, 0.001
 """For how long units of work join a commit that others wait for."""
 
 P = ParamSpec("P")
@@ -217,9 +217,10 @@ class SqlStore:
         found: dict[int, T | Exception] = {}
         newest = 0
         with self._engine.writing(seconds_left, scope) as executor:
-            until = time.monotonic() + TOGETHER_SECONDS
+            began = time.monotonic()
             for number in left:
-                if found and (self._engine.is_awaited or time.monotonic() > until):
+                longest = HURRIED_SECONDS if self._engine.is_awaited else TOGETHER_SECONDS
+                if found and time.monotonic() - began > longest:
                     break  # the rest has a commit of its own, so that others get between
                 at_work[:] = [number]
                 transaction = SqlTransaction(self._engine, executor, scope)
