@@ -5,14 +5,16 @@ import logging
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
+from typing import ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
 from segue.agent.door import Door
 from segue.core.errors import LeaseLost, StoreError
 from segue.core.outbox import Letter, OutboxState, What
+from segue.core.text import storable
 from segue.hookspecs import ReplyDelivered, Tell, nobody
 from segue.ports.failpoints import Point, reached
-from segue.ports.platform import Platform, Post, SendLater, SendRefused, SendUnknown
+from segue.ports.platform import Platform, Post, SendLater, SendRefused, SendUnknown, Sent
 from segue.ports.store import Transaction
 from segue.sessions import delivering
 from segue.sessions.delivering import MOST_ATTEMPTS, pause_after
@@ -21,6 +23,9 @@ LOOK_SECONDS = 1.0
 MOST_CHATS = 32
 MARK = "(sent again) "
 """Before what may be there twice, where a platform cannot tell."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -166,11 +171,11 @@ class Delivery:
         post = Post(letter.source, text, letter.key, letter.reply_to)
         message_id, may_say_less = letter.message_id, letter.is_shown
         if message_id is None:
-            message_id = (await self.platform.send(post)).message_id
+            message_id = _named(await _heard(self.platform.send, post))
             may_say_less = was == OutboxState.UNKNOWN and letter.is_shown and not letter.is_repeat
         if message_id is not None and may_say_less:
             try:
-                await self.platform.edit(post, message_id)
+                await _heard(self.platform.edit, post, message_id)
             except SendRefused as error:
                 raise _EditRefused(str(error)) from None
         return message_id
@@ -189,6 +194,29 @@ class Delivery:
             await act()
         except StoreError as error:
             _log.warning("The store does not answer; it is tried again: %s", error)
+
+
+async def _heard(ask: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What a platform says, in the words of the port: whatever else it raises, what it was given may have arrived."""
+    try:
+        return await ask(*args, **kwargs)
+    except (SendLater, SendUnknown, SendRefused):
+        raise
+    except asyncio.CancelledError as error:
+        if (task := asyncio.current_task()) is None or task.cancelling():
+            raise
+        trouble: BaseException = error  # of its own, and not ours
+    except Exception as error:  # noqa: BLE001 - of an adapter anything may come, and the others go on
+        trouble = error
+    told = f"{type(trouble).__name__}: {trouble}"
+    _log.warning("Nobody knows whether a message arrived: %s", told, exc_info=trouble)
+    raise SendUnknown(told)
+
+
+def _named(sent: Sent) -> str | None:
+    """What a platform calls a message, as it can be kept; some say it as a number, and some say nothing."""
+    name = getattr(sent, "message_id", None)
+    return None if name is None else storable(str(name))
 
 
 def _delivered(letter: Letter, message_id: str | None) -> ReplyDelivered:

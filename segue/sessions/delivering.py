@@ -10,11 +10,14 @@ from segue.core.inbox import Entry, chat_of
 from segue.core.outbox import UNSENT, Letter, OutboxState, What
 from segue.core.sending import Delivery, SendPolicy, Suppression, suppress
 from segue.core.sources import SessionSource
+from segue.core.text import one_line, shorten
 from segue.ports.platform import Traits
 from segue.ports.store import Transaction
 
 MOST_ATTEMPTS = 8
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
+LONGEST_REASON = 500
+"""Characters of what a platform says of its failure."""
 
 
 class Posting(NamedTuple):
@@ -172,18 +175,23 @@ def end_sending(tx: Transaction, letter: Letter, message_id: str | None, now: fl
 
 def doubt(tx: Transaction, letter: Letter, reason: str, not_before: float) -> None:
     """Nobody knows whether it arrived."""
-    tx.outbox.change(letter.id, state=str(OutboxState.UNKNOWN), reason=reason, not_before=not_before)
+    tx.outbox.change(letter.id, state=str(OutboxState.UNKNOWN), reason=_kept(reason), not_before=not_before)
 
 
 def put_back(tx: Transaction, letter: Letter, state: str, reason: str, not_before: float) -> None:
     """It has certainly not arrived by this attempt: it stands as it did before."""
-    tx.outbox.change(letter.id, state=state, reason=reason, not_before=not_before)
+    tx.outbox.change(letter.id, state=state, reason=_kept(reason), not_before=not_before)
 
 
 def give_up_letter(tx: Transaction, letter: Letter, reason: str, now: float) -> None:
-    tx.outbox.change(letter.id, state=str(OutboxState.DEAD), reason=reason, ended_at=now)
+    tx.outbox.change(letter.id, state=str(OutboxState.DEAD), reason=_kept(reason), ended_at=now)
 
 
 def pause_after(attempts: int) -> float:
     """How many seconds to wait after so many attempts."""
     return float(min(FIRST_PAUSE * 2 ** max(attempts - 1, 0), LONGEST_PAUSE))
+
+
+def _kept(reason: str) -> str:
+    """What a platform says may be anything; the row has a line of it."""
+    return shorten(one_line(reason), LONGEST_REASON)

@@ -1,0 +1,109 @@
+"""What is sent when a platform does not behave as the port has it."""
+
+import asyncio
+from collections.abc import Callable
+from typing import cast
+
+import pytest
+from lane_house import Building, dm
+
+from segue.core.outbox import Letter
+from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.ports.platform import Post, SendFailed, SendRefused, SendUnknown, Sent
+from segue.sessions.delivering import LONGEST_REASON
+from segue.storage.store import SqlStore
+from segue.testing import ScriptedPlatform, Stage
+
+EVERY = ("pending", "sending", "unknown", "delivered", "dead")
+
+
+def letters(store: SqlStore) -> list[Letter]:
+    return store.read(OWNER, lambda tx: tx.outbox.listed(EVERY))
+
+
+def ask(building: Building) -> None:
+    """Somebody says hello, and all of it comes to its end."""
+
+    async def work() -> None:
+        building.stage.say(dm(), "hello")
+        await building.quiet()
+
+    building.run(work)
+
+
+class Odd(ScriptedPlatform):
+    """Takes what it is sent, and then raises or returns something, the first times."""
+
+    def __init__(self, stage: Stage, oddly: Callable[[], Sent], times: int = 1) -> None:
+        super().__init__(stage)
+        self.asked = 0
+        self._oddly, self._times = oddly, times
+
+    async def send(self, post: Post) -> Sent:
+        self.asked += 1
+        sent = await super().send(post)
+        return self._oddly() if self.asked <= self._times else sent
+
+
+def raising(error: BaseException) -> Callable[[], Sent]:
+    def oddly() -> Sent:
+        raise error
+
+    return oddly
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (KeyError("message_id"), "KeyError: 'message_id'"),
+        (SendFailed("It was not to be."), "SendFailed: It was not to be."),
+        (asyncio.CancelledError(), "CancelledError: "),
+    ],
+)
+def test_whatever_else_a_platform_raises_it_may_have_arrived(
+    store: SqlStore, error: BaseException, told: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage = Stage(has_key=False)
+    platform = Odd(stage, raising(error))
+    ask(Building(store, stage, only=[platform]))
+    assert stage.posted_to("alice") == ["You said: hello", "(sent again) You said: hello"]
+    assert [letter.state for letter in letters(store)] == ["delivered"]
+    assert told in caplog.text
+
+
+def test_what_a_platform_never_confirms_is_given_up_in_the_end(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("segue.gateway.delivery.MOST_ATTEMPTS", 2)
+    stage = Stage(has_key=False)
+    ask(Building(store, stage, only=[Odd(stage, raising(KeyError("message_id")), times=99)]))
+    assert len(stage.posted) == 2
+    assert [(one.state, one.attempts, one.reason) for one in letters(store)] == [("dead", 2, "KeyError: 'message_id'")]
+
+
+@pytest.mark.parametrize("sent", [Sent(cast(str, 12345)), None], ids=["a number", "nothing"])
+def test_a_platform_that_names_it_in_an_odd_way_has_it(store: SqlStore, sent: Sent) -> None:
+    stage = Stage()
+    ask(Building(store, stage, only=[Odd(stage, lambda: sent)]))
+    assert stage.posted_to("alice") == ["You said: hello"]
+    assert [letter.state for letter in letters(store)] == ["delivered"]
+
+
+@pytest.mark.parametrize("kind", [SendRefused, SendUnknown])
+def test_what_a_platform_says_of_its_failure_can_be_kept(store: SqlStore, kind: type[SendFailed]) -> None:
+    stage = Stage()
+    platform = Odd(stage, raising(kind("no\x00such\nchat: \ud83d " + "x" * 10_000)))
+    building = Building(store, stage, only=[platform])
+
+    async def work() -> None:
+        stage.say(dm(), "hello")
+        async with asyncio.timeout(10):
+            while not (found := letters(store)) or not found[0].reason:
+                await asyncio.sleep(0.02)
+        [letter] = found
+        assert letter.attempts == platform.asked == 1
+        assert (letter.reason or "").startswith("nosuch chat: ")
+        assert len(letter.reason or "") == LONGEST_REASON
+        await building.quiet()
+
+    building.run(work)
