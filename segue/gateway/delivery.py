@@ -17,12 +17,10 @@ from segue.ports.failpoints import Point, reached
 from segue.ports.platform import Platform, Post, SendLater, SendRefused, SendUnknown, Sent
 from segue.ports.store import Transaction
 from segue.sessions import delivering
-from segue.sessions.delivering import MOST_ATTEMPTS, pause_after
+from segue.sessions.delivering import MOST_ATTEMPTS, marked, pause_after
 
 LOOK_SECONDS = 1.0
 MOST_CHATS = 32
-MARK = "(sent again) "
-"""Before what may be there twice, where a platform cannot tell."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -167,7 +165,7 @@ class Delivery:
 
     async def _hand_over(self, letter: Letter, was: str) -> str | None:
         """Let the platform have it, as a message or as what a message says from now on; what it calls that."""
-        text = MARK + letter.text if letter.is_repeat else letter.text
+        text = marked(letter.text, self.platform.traits) if letter.is_repeat else letter.text
         post = Post(letter.source, text, letter.key, letter.reply_to)
         message_id, may_say_less = letter.message_id, letter.is_shown
         if message_id is None:

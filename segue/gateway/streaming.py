@@ -24,7 +24,7 @@ from segue.ports.failpoints import Point, reached
 from segue.ports.platform import Platform, Post, SendFailed, SendLater, SendRefused
 from segue.sessions import drafting
 from segue.sessions.answering import Begun
-from segue.sessions.delivering import Envelope, Posting, envelope_of, held_back
+from segue.sessions.delivering import Envelope, Posting, envelope_of, held_back, room_on
 from segue.sessions.drafting import Drafted, Unshown
 
 NAP = 0.02
@@ -193,7 +193,7 @@ class Stream:
         now, traits = _now(), self.spot.platform.traits
         if now < self._not_before or not self.spot.delivery.is_running:
             return Wait(max(self._not_before, now + SHORTEST_PAUSE))
-        return show(self._said, self._shown, now, self._streaming, traits.longest, MEASURES[traits.units])
+        return show(self._said, self._shown, now, self._streaming, room_on(traits), MEASURES[traits.units])
 
     async def _look(self) -> float | None:
         """Show the latest if it is time to; when that is the case otherwise, if nothing more comes."""

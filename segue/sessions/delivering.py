@@ -7,7 +7,7 @@ from typing import NamedTuple
 from segue.core.chunks import MEASURES, chunks
 from segue.core.ids import LaneKey
 from segue.core.inbox import Entry, chat_of
-from segue.core.outbox import UNSENT, Letter, OutboxState, What
+from segue.core.outbox import MARK, UNSENT, Letter, OutboxState, What
 from segue.core.sending import Delivery, SendPolicy, Suppression, suppress
 from segue.core.sources import SessionSource
 from segue.core.text import one_line, shorten
@@ -83,7 +83,7 @@ def post(
     traits = posting.traits(source.platform, source.account or "")
     if traits is not None and not traits.can_send:
         return 0
-    pieces = chunks(text, traits.longest, MEASURES[traits.units]) if traits else [text]
+    pieces = chunks(text, room_on(traits), MEASURES[traits.units]) if traits else [text]
     held = held_back(posting, envelope, what, override)
     for number, piece in enumerate(pieces):
         letter = letter_of(envelope, number, piece, what, now)
@@ -123,6 +123,17 @@ def letter_of(envelope: Envelope, number: int, text: str, what: What, now: float
         created_at=now,
         reply_to=envelope.reply_to if number == 0 else None,
     )
+
+
+def room_on(traits: Traits) -> int:
+    """How long a piece may be: where it may have to be sent again with a mark, there is room for that, too."""
+    room = traits.longest - MEASURES[traits.units](MARK)
+    return traits.longest if traits.has_key or room < traits.longest // 2 else room
+
+
+def marked(text: str, traits: Traits) -> str:
+    """A piece that may be there twice. One that would become too long says nothing of it: it would not arrive."""
+    return MARK + text if MEASURES[traits.units](MARK + text) <= traits.longest else text
 
 
 def draft_of(tx: Transaction, turn_id: str | None) -> Letter | None:

@@ -7,12 +7,15 @@ from typing import cast
 import pytest
 from lane_house import Building, dm
 
-from segue.core.outbox import Letter
+from segue.core.chunks import MEASURES, chunks
+from segue.core.events import Reply
+from segue.core.outbox import MARK, Letter
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
-from segue.ports.platform import Post, SendFailed, SendRefused, SendUnknown, Sent
+from segue.ports.platform import Post, SendFailed, SendRefused, SendUnknown, Sent, Traits, Units
 from segue.sessions.delivering import LONGEST_REASON
 from segue.storage.store import SqlStore
-from segue.testing import ScriptedPlatform, Stage
+from segue.testing import ScriptedModel, ScriptedPlatform, Stage
+from segue.testing.platform import TRAITS
 
 EVERY = ("pending", "sending", "unknown", "delivered", "dead")
 
@@ -107,3 +110,45 @@ def test_what_a_platform_says_of_its_failure_can_be_kept(store: SqlStore, kind: 
         await building.quiet()
 
     building.run(work)
+
+
+class Strict(ScriptedPlatform):
+    """Refuses what is too long, and loses its first answer to each message."""
+
+    def __init__(self, stage: Stage, traits: Traits) -> None:
+        super().__init__(stage, traits=traits)
+        self._lost: set[str] = set()
+
+    async def send(self, post: Post) -> Sent:
+        if MEASURES[self.traits.units](post.text) > self.traits.longest:
+            raise SendRefused("The message is too long.")
+        sent = await super().send(post)
+        if post.key not in self._lost:
+            self._lost.add(post.key)
+            raise SendUnknown("The connection was reset.")
+        return sent
+
+
+@pytest.mark.parametrize("units", list(Units))
+def test_the_mark_of_what_is_sent_again_has_room(store: SqlStore, units: Units) -> None:
+    said = "🙂" * 60
+    stage = Stage(has_key=False)
+    platform = Strict(stage, TRAITS._replace(longest=100, units=units))
+    ask(Building(store, stage, only=[platform], model=ScriptedModel(lambda _: Reply(said))))
+    assert {letter.state for letter in letters(store)} == {"delivered"}
+    again = [text for text in stage.posted_to("alice") if text.startswith(MARK)]
+    assert "".join(text.removeprefix(MARK) for text in again) == said
+
+
+def test_where_there_is_no_room_for_the_mark_the_words_go_before(store: SqlStore) -> None:
+    stage = Stage(has_key=False)
+    platform = Strict(stage, TRAITS._replace(longest=20))
+    ask(Building(store, stage, only=[platform], model=ScriptedModel(lambda _: Reply("x" * 20))))
+    assert stage.posted_to("alice") == ["x" * 20] * 2
+
+
+def test_where_what_is_sent_has_a_key_a_piece_is_as_long_as_it_may_be(store: SqlStore) -> None:
+    stage, said = Stage(), "x" * 250
+    platform = Strict(stage, TRAITS._replace(longest=100))
+    ask(Building(store, stage, only=[platform], model=ScriptedModel(lambda _: Reply(said))))
+    assert stage.posted_to("alice") == chunks(said, 100)
