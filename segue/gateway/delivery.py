@@ -21,6 +21,8 @@ from segue.sessions.delivering import MOST_ATTEMPTS, marked, pause_after
 
 LOOK_SECONDS = 1.0
 MOST_CHATS = 32
+LONGEST_SEND = 60.0
+"""Seconds after which a platform that does not answer is not waited for."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -143,7 +145,7 @@ class Delivery:
         try:
             message_id = await self._hand_over(letter, leaving.was)
         except SendLater as error:
-            at = time.time() + (error.seconds if error.seconds is not None else pause_after(letter.attempts))
+            at = time.time() + max(pause_after(letter.attempts), error.seconds or 0.0)
             await self._door.write(delivering.put_back, letter, leaving.was, str(error), at)
             waiting[0] = letter._replace(state=leaving.was, not_before=at)
             return False
@@ -197,7 +199,8 @@ class Delivery:
 async def _heard(ask: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
     """What a platform says, in the words of the port: whatever else it raises, what it was given may have arrived."""
     try:
-        return await ask(*args, **kwargs)
+        async with asyncio.timeout(LONGEST_SEND) as limit:
+            return await ask(*args, **kwargs)
     except (SendLater, SendUnknown, SendRefused):
         raise
     except asyncio.CancelledError as error:
@@ -207,6 +210,8 @@ async def _heard(ask: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwar
     except Exception as error:  # noqa: BLE001 - of an adapter anything may come, and the others go on
         trouble = error
     told = f"{type(trouble).__name__}: {trouble}"
+    if limit.expired():
+        told = f"The platform did not answer within {LONGEST_SEND:g} seconds."
     _log.warning("Nobody knows whether a message arrived: %s", told, exc_info=trouble)
     raise SendUnknown(told)
 

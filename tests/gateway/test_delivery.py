@@ -1,7 +1,9 @@
 """What is sent when a platform does not behave as the port has it."""
 
 import asyncio
+import time
 from collections.abc import Callable
+from itertools import pairwise
 from typing import cast
 
 import pytest
@@ -11,8 +13,9 @@ from segue.core.chunks import MEASURES, chunks
 from segue.core.events import Reply
 from segue.core.outbox import MARK, Letter
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
-from segue.ports.platform import Post, SendFailed, SendRefused, SendUnknown, Sent, Traits, Units
-from segue.sessions.delivering import LONGEST_REASON
+from segue.gateway.delivery import MOST_CHATS
+from segue.ports.platform import Post, SendFailed, SendLater, SendRefused, SendUnknown, Sent, Traits, Units
+from segue.sessions.delivering import LONGEST_REASON, pause_after
 from segue.storage.store import SqlStore
 from segue.testing import ScriptedModel, ScriptedPlatform, Stage
 from segue.testing.platform import TRAITS
@@ -152,3 +155,59 @@ def test_where_what_is_sent_has_a_key_a_piece_is_as_long_as_it_may_be(store: Sql
     platform = Strict(stage, TRAITS._replace(longest=100))
     ask(Building(store, stage, only=[platform], model=ScriptedModel(lambda _: Reply(said))))
     assert stage.posted_to("alice") == chunks(said, 100)
+
+
+class Hanging(ScriptedPlatform):
+    """Never answers in some chats."""
+
+    async def send(self, post: Post) -> Sent:
+        if post.route.chat_id.startswith("silent"):
+            await asyncio.Event().wait()
+        return await super().send(post)
+
+
+def test_chats_in_which_nothing_is_answered_do_not_stop_the_others(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("segue.gateway.delivery.LONGEST_SEND", 0.5)
+    stage = Stage()
+    building = Building(store, stage, only=[Hanging(stage)])
+
+    async def work() -> None:
+        for number in range(MOST_CHATS):
+            stage.say(dm(f"silent{number}"), "hello")
+        async with asyncio.timeout(20):
+            while sum(letter.attempts > 0 for letter in letters(store)) < MOST_CHATS:
+                await asyncio.sleep(0.05)
+            stage.say(dm("bob"), "and me?")
+            while not stage.posted_to("bob"):
+                await asyncio.sleep(0.05)
+            while not (unknown := [letter for letter in letters(store) if letter.state == "unknown"]):
+                await asyncio.sleep(0.05)
+        assert unknown[0].reason == "The platform did not answer within 0.5 seconds."
+
+    building.run(work)
+
+
+class Limited(ScriptedPlatform):
+    """Is busy for some times, and says that this is over at once."""
+
+    def __init__(self, stage: Stage, times: int) -> None:
+        super().__init__(stage)
+        self.moments: list[float] = []
+        self._times = times
+
+    async def send(self, post: Post) -> Sent:
+        self.moments.append(time.monotonic())
+        if len(self.moments) <= self._times:
+            raise SendLater("Too many requests; retry after 0.", 0)
+        return await super().send(post)
+
+
+def test_a_platform_that_is_busy_is_given_time_even_if_it_asks_for_none(store: SqlStore) -> None:
+    stage = Stage()
+    platform = Limited(stage, 2)
+    ask(Building(store, stage, only=[platform]))
+    assert stage.posted_to("alice") == ["You said: hello"]
+    gaps = [after - before for before, after in pairwise(platform.moments)]
+    assert [gap >= pause_after(number) - 0.05 for number, gap in enumerate(gaps, 1)] == [True, True]

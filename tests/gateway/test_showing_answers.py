@@ -213,7 +213,7 @@ def test_an_answer_whose_message_was_removed_is_another_message(store: SqlStore)
 
 def test_nothing_is_shown_while_something_older_waits_for_the_chat(store: SqlStore) -> None:
     stage = Stage()
-    stage.before_post = Refusing(times=4, seconds=0.2, only="an older word")
+    stage.before_post = Refusing(times=1, seconds=0.5, only="an older word")
     building = Building(store, stage, model=says(ANSWER, 0.05), streaming=LIVELY)
     letter = Envelope(LANE, "scripted:alice", "", dm(), "older")
     posting = Posting(lambda _platform, _account: TRAITS)
