@@ -38,7 +38,8 @@ class Delivery:
     """Sends what is for one platform."""
 
     def __init__(self, door: Door, platform: Platform, tell: Tell = nobody) -> None:
-        self._door = door
+        self.door = door
+        """For whoever sends there. Nothing gets through when somebody else does."""
         self._tell = tell
         self._chats: dict[str, deque[Letter]] = {}
         self._senders: dict[str, asyncio.Task[None]] = {}
@@ -56,7 +57,7 @@ class Delivery:
 
     async def run(self) -> None:
         """Send what there is, until cancelled. Nobody else sends for this platform now."""
-        await self._trying(lambda: self._door.write(self._doubt))
+        await self._trying(lambda: self.door.write(self._doubt))
         self.is_running = True
         try:
             while True:
@@ -88,7 +89,7 @@ class Delivery:
 
     async def _collect(self) -> None:
         name, account = self.platform.name, self.platform.account
-        for letter in await self._door.read(lambda tx: tx.outbox.unsent(name, account)):
+        for letter in await self.door.read(lambda tx: tx.outbox.unsent(name, account)):
             if letter.id not in self._known:
                 self._known.add(letter.id)
                 self._chats.setdefault(letter.chat, deque()).append(letter)
@@ -137,7 +138,7 @@ class Delivery:
     async def _attempt(self, waiting: "deque[Letter]", letter: Letter) -> bool:
         reached(Point.BEFORE_SENDING)
         has_key = self.platform.traits.has_key
-        leaving = await self._door.write(delivering.begin_sending, letter.id, has_key=has_key)
+        leaving = await self.door.write(delivering.begin_sending, letter.id, has_key=has_key)
         if leaving is None:
             return True
         letter = waiting[0] = leaving.letter
@@ -146,20 +147,20 @@ class Delivery:
             message_id = await self._hand_over(letter, leaving.was)
         except SendLater as error:
             at = time.time() + max(pause_after(letter.attempts), error.seconds or 0.0)
-            await self._door.write(delivering.put_back, letter, leaving.was, str(error), at)
+            await self.door.write(delivering.put_back, letter, leaving.was, str(error), at)
             waiting[0] = letter._replace(state=leaving.was, not_before=at)
             return False
         except SendUnknown as error:
             return await self._doubted(waiting, letter, str(error))
         except _EditRefused:
-            waiting[0] = await self._door.write(delivering.send_anew, letter)
+            waiting[0] = await self.door.write(delivering.send_anew, letter)
             return False
         except SendRefused as error:
-            await self._door.write(delivering.give_up_letter, letter, str(error), time.time())
+            await self.door.write(delivering.give_up_letter, letter, str(error), time.time())
             _log.warning("A reply cannot be delivered on %s: %s", self.platform.name, error)
             return True
         reached(Point.AFTER_SENT)
-        await self._door.write(delivering.end_sending, letter, message_id, time.time())
+        await self.door.write(delivering.end_sending, letter, message_id, time.time())
         reached(Point.AFTER_DELIVERED)
         if letter.what == What.REPLY:
             self._tell(_delivered(letter, message_id))
@@ -182,10 +183,10 @@ class Delivery:
 
     async def _doubted(self, waiting: "deque[Letter]", letter: Letter, reason: str) -> bool:
         if letter.attempts >= MOST_ATTEMPTS:
-            await self._door.write(delivering.give_up_letter, letter, reason, time.time())
+            await self.door.write(delivering.give_up_letter, letter, reason, time.time())
             return True
         at = time.time() + pause_after(letter.attempts)
-        await self._door.write(delivering.doubt, letter, reason, at)
+        await self.door.write(delivering.doubt, letter, reason, at)
         waiting[0] = letter._replace(state=OutboxState.UNKNOWN, not_before=at)
         return False
 

@@ -243,7 +243,7 @@ class Stream:
         except (SendLater, SendRefused):
             self._letter = None
             if drafted.is_new:
-                await spot.door.write(drafting.note_unshown, letter.id)
+                await spot.delivery.door.write(drafting.note_unshown, spot.lease, letter.id)
             raise
         reached(Point.AFTER_SHOWN)
         await spot.door.write(drafting.note_shown, letter.id, sent.message_id)

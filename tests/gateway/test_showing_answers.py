@@ -14,13 +14,15 @@ from segue.core.chunks import chunks
 from segue.core.errors import ModelError
 from segue.core.events import Reply, Text, ToolCall
 from segue.core.fences import open_fence
+from segue.core.leases import Run, platform_lease
 from segue.core.outbox import What
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.sending import Action, SendPolicy
 from segue.core.sources import SessionSource
 from segue.core.streaming import Streaming, balanced
 from segue.ports.model import Request
-from segue.ports.platform import Post, SendRefused, Sent
+from segue.ports.platform import Post, SendLater, SendRefused, Sent
+from segue.ports.store import Transaction
 from segue.sessions.delivering import Envelope, Posting, post
 from segue.storage.store import SqlStore
 from segue.testing import ScriptedModel, ScriptedPlatform, Stage
@@ -167,6 +169,30 @@ def test_a_platform_that_does_not_answer_does_not_keep_the_turn_waiting(store: S
     assert len(posted.versions) == 1
 
 
+def test_what_could_not_be_shown_is_left_to_the_gateway_that_has_the_platform_by_then(store: SqlStore) -> None:
+    stage = Stage()
+    platform = Slow(stage, refuses=True)
+    building = Building(store, stage, model=says(ANSWER), streaming=LIVELY, only=[platform], is_gone=lambda _: False)
+
+    async def work() -> None:
+        stage.say(dm(), "how?")
+        await until(lambda: platform.asked)
+        await until(lambda: stored(store))
+        store.write(OWNER, take_platform)
+        platform.answers.set()
+        await until(lambda: not building.gateway.connections[0].link.is_up)
+        await asyncio.sleep(0.3)
+        assert states(store) == ["unknown"]
+
+    building.run(work)
+
+
+def take_platform(tx: Transaction) -> None:
+    """Another gateway is connected from now on."""
+    tx.leases.add_run(Run("other", "segue gateway", "there", "boot", 8, "1", tx.leases.now(), tx.leases.now()))
+    tx.leases.take(platform_lease("scripted", ""), "other", "owner", 15.0)
+
+
 @pytest.mark.parametrize("has_key", [True, False], ids=["with a key", "without"])
 def test_an_edit_that_is_still_on_its_way_does_not_undo_the_end(store: SqlStore, has_key: bool) -> None:
     stage = Stage(has_key=has_key)
@@ -303,11 +329,12 @@ class Clumsy(ScriptedPlatform):
 class Slow(ScriptedPlatform):
     """Does not answer what it is asked first before it is told to."""
 
-    def __init__(self, stage: Stage, *, edits_only: bool = False) -> None:
+    def __init__(self, stage: Stage, *, edits_only: bool = False, refuses: bool = False) -> None:
         super().__init__(stage)
         self.asked = 0
         self.answers = asyncio.Event()
         self._edits_only = edits_only
+        self._refuses = refuses
 
     async def send(self, post: Post) -> Sent:
         if not self._edits_only:
@@ -322,6 +349,8 @@ class Slow(ScriptedPlatform):
         self.asked += 1
         if self.asked == 1:
             await self.answers.wait()
+            if self._refuses:
+                raise SendLater("Not now.")
 
 
 class Removing(ScriptedPlatform):
