@@ -17,6 +17,8 @@ from segue.core.silence import may_be_silent
 PATIENCE = 3
 """After so many intervals even a few new characters are shown."""
 
+_AHEAD = 4
+"""What stands behind so many messages does not change the first one, and is not looked at."""
 _HALF_A_FENCE = re.compile(r"[ \t]*(?:`{1,2}|~{1,2}|`{3,}[^`]*|~{3,}.*)")
 _BACKTICKS = re.compile("`+")
 _BOLD = "**"
@@ -47,6 +49,8 @@ class Wait(NamedTuple):
 
     until: float | None = None
     """When something is to be shown if nothing new comes; None if that changes nothing."""
+    not_before: float = 0.0
+    """When it is looked again at the earliest, whatever comes."""
 
 
 class Finish(NamedTuple):
@@ -72,7 +76,9 @@ def show(
     if fresh < streaming.buffer_threshold and now < patient_until:
         return Wait(patient_until)
     text = unfinished(answer, streaming.cursor, longest, measure)
-    return Wait() if text in ("", shown.text) else Shown(now, text, len(answer))
+    if text in ("", shown.text):
+        return Wait(not_before=now + streaming.edit_interval)
+    return Shown(now, text, len(answer))
 
 
 def finish(answer: str, shown: Shown, longest: int, measure: Measure = characters) -> Finish:
@@ -85,7 +91,8 @@ def finish(answer: str, shown: Shown, longest: int, measure: Measure = character
 
 def unfinished(answer: str, cursor: str, longest: int, measure: Measure = characters) -> str:
     """An answer that is still being written, as it is shown; empty when nothing of it can be shown."""
-    body = _without_half_a_fence(answer).rstrip()
+    ahead = len(answer) - len(answer.lstrip())
+    body = _without_half_a_fence(answer[: ahead + _AHEAD * max(longest, 1)]).rstrip()
     room = longest
     while room > 0 and body:
         beginning = first_chunk(body, room, measure)

@@ -172,7 +172,7 @@ class Delivery:
         post = Post(letter.source, text, letter.key, letter.reply_to)
         message_id, may_say_less = letter.message_id, letter.is_shown
         if message_id is None:
-            message_id = _named(await _heard(self.platform.send, post))
+            message_id = name_of(await _heard(self.platform.send, post))
             may_say_less = was == OutboxState.UNKNOWN and letter.is_shown and not letter.is_repeat
         if message_id is not None and may_say_less:
             try:
@@ -217,7 +217,7 @@ async def _heard(ask: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwar
     raise SendUnknown(told)
 
 
-def _named(sent: Sent) -> str | None:
+def name_of(sent: Sent) -> str | None:
     """What a platform calls a message, as it can be kept; some say it as a number, and some say nothing."""
     name = getattr(sent, "message_id", None)
     return None if name is None else storable(str(name))

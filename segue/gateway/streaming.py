@@ -19,7 +19,7 @@ from segue.core.inbox import Entry, chat_of
 from segue.core.leases import Lease
 from segue.core.outbox import Letter, What
 from segue.core.streaming import Shown, Streaming, Wait, show
-from segue.gateway.delivery import Delivery
+from segue.gateway.delivery import Delivery, name_of
 from segue.ports.failpoints import Point, reached
 from segue.ports.platform import Platform, Post, SendFailed, SendLater, SendRefused
 from segue.sessions import drafting
@@ -199,6 +199,7 @@ class Stream:
         """Show the latest if it is time to; when that is the case otherwise, if nothing more comes."""
         decided = self._decide()
         if isinstance(decided, Wait):
+            self._not_before = max(self._not_before, decided.not_before)
             return decided.until
         async with self.spot.delivery.alone_in(self._chat):
             decided = self._decide()  # while others sent something there, more has come
@@ -246,8 +247,9 @@ class Stream:
                 await spot.delivery.door.write(drafting.note_unshown, spot.lease, letter.id)
             raise
         reached(Point.AFTER_SHOWN)
-        await spot.door.write(drafting.note_shown, letter.id, sent.message_id)
-        self._letter = letter._replace(message_id=sent.message_id)
+        message_id = name_of(sent)
+        await spot.door.write(drafting.note_shown, letter.id, message_id)
+        self._letter = letter._replace(message_id=message_id)
         reached(Point.AFTER_SHOWN_IS_NOTED)
         return True
 

@@ -154,6 +154,29 @@ def test_a_text_that_does_not_fit_stops_growing_and_the_rest_comes_in_the_end() 
     assert finish(answer, shown, 200) == Finish(chunks(answer, 200)[0], tuple(chunks(answer, 200)[1:]))
 
 
+def test_a_message_that_is_full_is_looked_at_again_after_an_interval() -> None:
+    answer = "word " * 100
+    full = show(answer, Shown(0.0), LONG_AGO, SETTINGS, 200)
+    assert isinstance(full, Shown)
+    later = LONG_AGO + 2.0
+    assert show(answer * 2, full, later, SETTINGS, 200) == Wait(not_before=later + SETTINGS.edit_interval)
+
+
+def test_what_lies_far_behind_the_first_message_costs_nothing() -> None:
+    def cost(words: int) -> int:
+        measured = 0
+
+        def measure(text: str) -> int:
+            nonlocal measured
+            measured += len(text)
+            return len(text)
+
+        unfinished("word\n" * words, "▌", 200, measure)
+        return measured
+
+    assert cost(1_000) == cost(10_000)
+
+
 @given(answers, st.integers(1, 10))
 @settings(max_examples=100, deadline=None)
 def test_edits_keep_their_distance(answer: str, pace: int) -> None:

@@ -4,13 +4,13 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from lane_house import Building, dm, echo
 from places import Probe
 
-from segue.core.chunks import chunks
+from segue.core.chunks import Measure, chunks
 from segue.core.errors import ModelError
 from segue.core.events import Reply, Text, ToolCall
 from segue.core.fences import open_fence
@@ -19,7 +19,7 @@ from segue.core.outbox import What
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.sending import Action, SendPolicy
 from segue.core.sources import SessionSource
-from segue.core.streaming import Streaming, balanced
+from segue.core.streaming import Streaming, balanced, unfinished
 from segue.ports.model import Request
 from segue.ports.platform import Post, SendLater, SendRefused, Sent
 from segue.ports.store import Transaction
@@ -112,6 +112,34 @@ def test_what_does_not_fit_follows_in_messages_of_its_own(store: SqlStore) -> No
     assert first.versions
     assert all(len(text) <= longest for text in first.versions)
     assert not any(one.versions for one in others)
+
+
+def test_a_message_that_is_full_is_not_looked_at_with_every_word(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[float] = []
+
+    def counted(answer: str, cursor: str, longest: int, measure: Measure) -> str:
+        looks.append(time.monotonic())
+        return unfinished(answer, cursor, longest, measure)
+
+    monkeypatch.setattr("segue.core.streaming.unfinished", counted)
+    stage = Stage()
+    platform = ScriptedPlatform(stage, traits=TRAITS._replace(longest=100))
+    streaming = LIVELY._replace(edit_interval=0.5)
+    ask(Building(store, stage, model=says(ANSWER * 3, 0.015), streaming=streaming, only=[platform]))
+    after = [at for at in looks if at > stage.posted[0].moments[-2]]  # the last edit but one filled it
+    assert len(after) >= 2
+    assert min(later - earlier for earlier, later in pairwise(after)) >= 0.5
+
+
+def test_a_platform_may_name_what_is_shown_by_a_number(store: SqlStore) -> None:
+    stage = Stage()
+    ask(Building(store, stage, model=says(ANSWER), streaming=LIVELY, only=[Counting(stage)]))
+    [posted] = stage.posted
+    assert posted.text == ANSWER
+    assert posted.versions
+    assert states(store) == ["delivered"]
 
 
 def test_a_few_words_are_not_shown_before_they_are_complete(store: SqlStore) -> None:
@@ -319,6 +347,17 @@ class Watched(ScriptedPlatform):
     async def typing(self, route: SessionSource) -> None:
         await super().typing(route)
         self.typed_beside_words += bool(self.stage.posted)
+
+
+class Counting(ScriptedPlatform):
+    """Names messages by numbers."""
+
+    async def send(self, post: Post) -> Sent:
+        sent = await super().send(post)
+        return Sent(cast(str, int((sent.message_id or "").removeprefix("p"))))
+
+    async def edit(self, post: Post, message_id: str) -> None:
+        await super().edit(post, f"p{message_id}")
 
 
 class Clumsy(ScriptedPlatform):
