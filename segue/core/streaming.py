@@ -10,7 +10,7 @@ Moments are seconds of any clock that does not go back.
 import re
 from typing import NamedTuple
 
-from segue.core.chunks import Measure, characters, chunks, first_chunk
+from segue.core.chunks import Measure, characters, first_chunk
 from segue.core.fences import lines_of, open_fence
 from segue.core.silence import may_be_silent
 
@@ -53,15 +53,6 @@ class Wait(NamedTuple):
     """When it is looked again at the earliest, whatever comes."""
 
 
-class Finish(NamedTuple):
-    """How a complete answer is shown."""
-
-    edit: str | None
-    """What the message that was shown on the way says in the end; None when there is none to edit."""
-    posts: tuple[str, ...] = ()
-    """What is sent as new messages."""
-
-
 def show(
     answer: str, shown: Shown, now: float, streaming: Streaming, longest: int, measure: Measure = characters
 ) -> Shown | Wait:
@@ -79,14 +70,6 @@ def show(
     if text in ("", shown.text):
         return Wait(not_before=now + streaming.edit_interval)
     return Shown(now, text, len(answer))
-
-
-def finish(answer: str, shown: Shown, longest: int, measure: Measure = characters) -> Finish:
-    """What the message that was shown says in the end, and what follows it."""
-    pieces = chunks(answer, longest, measure)
-    if not shown.text or not pieces:
-        return Finish(None, tuple(pieces))
-    return Finish(pieces[0], tuple(pieces[1:]))
 
 
 def unfinished(answer: str, cursor: str, longest: int, measure: Measure = characters) -> str:
