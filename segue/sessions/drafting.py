@@ -60,20 +60,29 @@ def note_shown(tx: Transaction, letter_id: int, message_id: str | None) -> None:
     tx.outbox.change(letter_id, message_id=message_id)
 
 
-def note_unshown(tx: Transaction, letter_id: int) -> None:
-    """It is certainly not there: what was written meanwhile is sent like anything else."""
+def note_unshown(tx: Transaction, lease: Lease, letter_id: int) -> None:
+    """It is certainly not there: what was written meanwhile is sent like anything else.
+
+    That is known only of what nobody else has tried: neither who answers in that lane now nor who delivers.
+    """
     letter = tx.outbox.find(letter_id)
-    if letter is not None and letter.state == OutboxState.DRAFT:
+    if letter is None or letter.message_id is not None:
+        return
+    if letter.state == OutboxState.DRAFT and _is_ours(tx, lease):
         tx.outbox.remove(letter_id)
-    elif letter is not None:
+    elif letter.state == OutboxState.UNKNOWN and letter.attempts == 0:
         tx.outbox.change(letter_id, state=str(OutboxState.PENDING), is_shown=0)
 
 
 def may_show_more(tx: Transaction, lease: Lease, letter_id: int) -> bool:
     """Whether an answer is not complete yet, and still ours."""
-    held, letter = tx.leases.find(lease.name), tx.outbox.find(letter_id)
-    is_ours = held is not None and (held.owner, held.epoch) == (lease.owner, lease.epoch)
-    return is_ours and letter is not None and letter.state == OutboxState.DRAFT
+    letter = tx.outbox.find(letter_id)
+    return _is_ours(tx, lease) and letter is not None and letter.state == OutboxState.DRAFT
+
+
+def _is_ours(tx: Transaction, lease: Lease) -> bool:
+    held = tx.leases.find(lease.name)
+    return held is not None and (held.owner, held.epoch) == (lease.owner, lease.epoch)
 
 
 def _chat(letter: Letter) -> tuple[str, str, str]:
