@@ -6,6 +6,10 @@ from typing import Any, Self
 
 from segue.core.errors import InvalidSource
 
+CRON, WEBHOOK = "cron", "webhook"
+UNATTENDED = frozenset({CRON, WEBHOOK})
+"""Where programs speak, and no people; nothing is sent there."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSource:

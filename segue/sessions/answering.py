@@ -99,6 +99,7 @@ def begin_answer(tx: Transaction, batch: Batch, house: House, claim: Claim) -> B
         busy=has_background_work(tx, before),
         force_new=batch.is_fresh,
         is_person=bool(first.is_person),
+        route=None if first.route is None else first.destination,
     )
     opened = open_session(tx, arrival, _rules_now(tx, house))
     if isinstance(opened.decision, Start | Reset):
