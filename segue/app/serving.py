@@ -46,7 +46,7 @@ from segue.core.sources import UNATTENDED
 from segue.gateway.agreeing import Agreements
 from segue.gateway.answering import Staff
 from segue.gateway.assembling import Grounds, assemble, traits_among
-from segue.gateway.clerk import Means
+from segue.gateway.clerk import Means, Told
 from segue.gateway.gateway import Gateway
 from segue.gateway.holding import LaneHolder
 from segue.gateway.live import LiveAgents
@@ -59,6 +59,7 @@ from segue.ports.store import Transaction
 from segue.ports.tool import Tool
 from segue.sessions.admitting import Routing
 from segue.sessions.answering import House
+from segue.sessions.commanding.acts import Linked
 from segue.sessions.commanding.acts import Situation as CommandSituation
 from segue.sessions.delivering import Posting
 from segue.sessions.finding import get_session
@@ -194,12 +195,16 @@ class Serving:
     def _named(self, agent: str) -> NamedAgentSettings:
         return self._settings.agents.get(agent) or NamedAgentSettings()
 
+    def _settled(self, agent: str, chosen: Preferences) -> Preferences:
+        """What was chosen, and otherwise what an agent has of its own."""
+        return chosen._replace(model=chosen.model or self._named(agent).model or None)
+
     async def _agent_for(self, opened: Opened, chosen: Preferences) -> Agent:
         scope = _scope_of(opened)
         if scope == Scope(OWNER) or self._given(opened):
             await self._workshop.ready(opened.session.cwd)
         session, tools = opened.session, self._tools_in(opened)
-        chosen = chosen._replace(model=chosen.model or self._named(session.agent).model or None)
+        chosen = self._settled(session.agent, chosen)
         offline = OfflineAgent(self._store, scope, time.time, lambda: self._zone)
         terms = (chosen, session.cwd, [tool.spec for tool in tools])
         return await self._live.agent_for(session.id, terms, lambda: self.crew.agent_for(chosen, tools, offline))
@@ -266,20 +271,25 @@ class Serving:
         own = self._named(agent).prompt
         return "\n\n".join(filter(None, [told, own, situation_text(situation, self._disguise)]))
 
-    def _situated(self, scope: Scope) -> CommandSituation:
+    def _situated(self, scope: Scope, agent: str, chosen: Preferences) -> CommandSituation:
         deadline = time.monotonic() + 0.25
         return CommandSituation(
             session_id=None,
             now=time.time(),
             zone=self._zone,
             new_session_id=app.new_session_id(),
-            model=self.crew.named(Preferences()),
+            model=self.crew.named(self._settled(agent, chosen)),
             models=self.crew.resolve,
             meant=self.crew.meant,
             homes=self._settings.homes,
-            parts=[(tool.spec.name, len(str(tool.spec))) for tool in self._tools(scope)],
+            links=self._links() if scope == Scope(OWNER) else (),
+            parts=[(tool.spec.name, len(str(tool.spec))) for tool in self._tools(scope, agent)],
             time_left=lambda: deadline - time.monotonic(),
         )
+
+    def _links(self) -> list[Linked]:
+        found = [(one.platform.name, one.link) for one in self.gateway.connections]
+        return [Linked(name, link.since if link.is_up else None) for name, link in found]
 
     def _made_disguise(self) -> Disguise | None:
         """Ids are hidden by a secret of this home, so that what a model is told stays the same."""
@@ -309,22 +319,23 @@ class Serving:
         model, window = found
         return Summariser(model, window or opened.session.context_window or UNKNOWN_WINDOW)
 
-    async def _compress(self, holder: LaneHolder, entry: Entry, focus: str) -> str:
+    async def _compress(self, holder: LaneHolder, entry: Entry, focus: str, told: Told) -> str:
         """`/compress` in a lane."""
         lane = await self._door.read(lambda tx: tx.lanes.find(entry.lane_key))
         session = await self._door.read(lambda tx: tx.sessions.find(lane.session_id or "") if lane else None)
         if lane is None or session is None:
             return "There is nothing to compress: nothing has been said yet."
-        told: list[str] = []
-
-        def emit(event: Event) -> None:
-            if isinstance(event, Compressed):
-                told.append(event.sentence)
-
         compression = self._compression(holder, Opened(lane, session, Continue()))
         need = Need(session.context_window or UNKNOWN_WINDOW, tokens_of_rest(session.system_prompt or "", []))
-        await compression.compress(holder.lease, session.id, Wish(need, KEPT_TURNS // 4, focus), emit)
-        return told[-1] if told else "There is nothing to compress yet: all of it is what was said last."
+
+        def ending(tx: Transaction, compressed: Compressed) -> None:
+            told(tx, compressed.sentence)
+
+        wish = Wish(need, KEPT_TURNS // 4, focus)
+        done = await compression.compress(holder.lease, session.id, wish, _shown, ending=ending)
+        if done is None:
+            return "There is nothing to compress yet: all of it is what was said last."
+        return Compressed(done.session.id, done.session.title).sentence
 
 
 def _scope_of(opened: Opened) -> Scope:

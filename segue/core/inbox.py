@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from segue.core.inbound import Inbound
 from segue.core.messages import encode
 from segue.core.sources import SessionSource
-from segue.core.text import storable
 
 
 class InboxState(StrEnum):
@@ -107,11 +106,11 @@ def entry_of(inbound: Inbound, lane_key: str, principal: str, audience: str, per
         person=person,
         platform=source.platform,
         account=source.account or "",
-        chat=storable(chat_of(source)),
-        message_id=storable(inbound.message_id),
-        edit=storable(inbound.edit),
+        chat=chat_of(source),
+        message_id=inbound.message_id,
+        edit=inbound.edit,
         origin=_as_json(source),
-        text=storable(inbound.text),
+        text=inbound.text,
         parts=None if inbound.parts is None else encode(inbound.parts),
         want=Want.PLAIN,
         state=InboxState.WAITING,

@@ -9,8 +9,12 @@ from typing import NamedTuple
 from segue.core.inbox import Entry, Want
 from segue.core.text import one_line, shorten
 
+MOST_PAUSES = 10
 _QUOTED = 80
 _MOST_QUOTED = 10
+_LEFT_OUT = "earlier messages were left out, because too many were waiting:"
+LEFT_OUT_PATTERN = f"[% {_LEFT_OUT}%"
+"""What a note about left-out messages looks like, as SQL compares."""
 
 
 class QueueMode(StrEnum):
@@ -103,6 +107,18 @@ def together(waiting: Sequence[Entry], mode: QueueMode) -> list[Entry]:
     return batch
 
 
+def pause_before(entries: Sequence[Entry], debounce: timedelta, now: float) -> float:
+    """For how many seconds more is waited for what a person may say next; nobody else is waited for.
+
+    Whoever goes on and on is answered after so many pauses. A clock that was set back makes nobody wait.
+    """
+    pause = debounce.total_seconds()
+    quiet, waited = now - entries[-1].admitted_at, now - entries[0].admitted_at
+    if quiet < 0 or not entries[-1].is_person:
+        return 0.0
+    return max(0.0, min(pause - quiet, MOST_PAUSES * pause - waited))
+
+
 def _place(entry: Entry) -> tuple[str | None, ...]:
     """Who said it where, and where the answer goes."""
     return entry.person, entry.origin, entry.route
@@ -112,5 +128,5 @@ def left_out(texts: Sequence[str]) -> str:
     """What the agent is told of messages that nobody answers any more."""
     quoted = [f"- {shorten(one_line(text), _QUOTED)}" for text in texts[-_MOST_QUOTED:]]
     more = [f"- and {len(texts) - _MOST_QUOTED} before them"] if len(texts) > _MOST_QUOTED else []
-    told = f"[{len(texts)} earlier messages were left out, because too many were waiting:"
+    told = f"[{len(texts)} {_LEFT_OUT}"
     return "\n".join([told, *more, *quoted]) + "]"

@@ -62,7 +62,7 @@ def assemble(
     connections = [Connection(door, presence, one, desk, lambda fact: gateway.told(fact)) for one in platforms]
     deliveries = {(one.platform.name, one.platform.account): one.delivery for one in connections}
     streams = Streams(door, house.posting, lambda name, account: deliveries.get((name, account)), streaming)
-    clerk = Clerk(door, house, routing.keys, means)
+    clerk = Clerk(door, house, routing.keys, means, lambda fact: gateway.told(fact))
     office = Office(
         door, presence, house, staff, clerk, streams, lambda: gateway.sent(), lambda fact: gateway.told(fact)
     )

@@ -171,7 +171,9 @@ class Messages(Protocol):
 
     def find(self, message_id: int) -> Message | None: ...
     def find_seq(self, session_id: str, seq: int) -> Message | None: ...
-    def last_user_seqs(self, session_id: str, limit: int | None = None) -> list[int]: ...
+    def last_user_seqs(self, session_id: str, limit: int | None = None) -> list[int]:
+        """Where people said something, the newest first; a note about left-out messages is not theirs."""
+
     def mark(self, session_id: str, first_seq: int, old: str, new: str) -> int:
         """Change the state of every message from `first_seq` on that is in state `old`."""
 

@@ -1,6 +1,6 @@
 """A message arrives: it is put down, once, with how far its platform has been read. Only then is it confirmed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from segue.core.inbound import ORIGINAL, Cursor, Inbound
@@ -64,9 +64,11 @@ def accept(
     is_steering: bool = False,
     *,
     is_offered: bool = False,
+    is_asking: Callable[[Entry], bool] = lambda _: False,
 ) -> Accepted:
     """Put a message down, in the transaction that moves the platform's cursor. A second time it changes nothing.
 
+    What clears a lane also cancels the commands in it that are `is_asking`; the others are still carried out.
     What was only offered is not put down when it is refused: whoever has it brings it again.
     """
     if cursor is not None:
@@ -86,7 +88,7 @@ def accept(
     entry = entry._replace(id=number)
     cancelled = cancel(tx, earlier, EDITED, entry.admitted_at)
     if is_clearing:
-        cancelled += cancel(tx, _earlier(tx, entry), cancelled_by(entry), entry.admitted_at)
+        cancelled += cancel(tx, _earlier(tx, entry, is_asking), cancelled_by(entry), entry.admitted_at)
     match admission:
         case Interrupt():
             cancelled += _overtaken(tx, entry)
@@ -115,17 +117,21 @@ def cancelled_by(entry: Entry) -> str:
     return f"It was cancelled by message {entry.id}."
 
 
-def _earlier(tx: Transaction, entry: Entry) -> list[Entry]:
-    return [one for one in tx.inbox.waiting(entry.lane_key) if one.id < entry.id and one.want != Want.COMMAND]
+def _earlier(tx: Transaction, entry: Entry, is_asking: Callable[[Entry], bool]) -> list[Entry]:
+    """What waits for an answer before a message."""
+    waiting = [one for one in tx.inbox.waiting(entry.lane_key) if one.id < entry.id]
+    return [one for one in waiting if one.want != Want.COMMAND or is_asking(one)]
+
+
+def _plain_before(tx: Transaction, entry: Entry) -> list[Entry]:
+    return [one for one in tx.inbox.waiting(entry.lane_key) if one.id < entry.id and one.want == Want.PLAIN]
 
 
 def _overtaken(tx: Transaction, entry: Entry) -> list[Entry]:
-    waiting = [one for one in _earlier(tx, entry) if one.want == Want.PLAIN]
-    return cancel(tx, waiting, OVERTAKEN, entry.admitted_at)
+    return cancel(tx, _plain_before(tx, entry), OVERTAKEN, entry.admitted_at)
 
 
 def _dropped(tx: Transaction, entry: Entry, dropped: int, drop: Drop) -> list[Entry]:
     """The oldest that can go; what they said is passed on when the rule says so."""
-    waiting = [one for one in _earlier(tx, entry) if one.want == Want.PLAIN]
     reason = TOO_MANY if drop is Drop.OLD else SUMMARISED
-    return cancel(tx, waiting[:dropped], reason, entry.admitted_at)
+    return cancel(tx, _plain_before(tx, entry)[:dropped], reason, entry.admitted_at)

@@ -10,6 +10,7 @@ from segue.core.inbox import Entry, chat_of
 from segue.core.outbox import UNSENT, Letter, OutboxState, What
 from segue.core.sending import Delivery, SendPolicy, Suppression, suppress
 from segue.core.sources import SessionSource
+from segue.core.text import storable
 from segue.ports.platform import Traits
 from segue.ports.store import Transaction
 
@@ -114,7 +115,7 @@ def letter_of(envelope: Envelope, number: int, text: str, what: What, now: float
         account=source.account or "",
         chat=chat_of(source),
         route=json.dumps(source.to_dict(), ensure_ascii=False),
-        text=text,
+        text=storable(text),
         what=what,
         state=OutboxState.PENDING,
         created_at=now,

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from segue.core.errors import StoreBusy
 from segue.core.ids import LaneKey, SessionId
-from segue.core.keys import Chat, KeyRules, Place, Task, build_key, place_of
+from segue.core.keys import Chat, KeyRules, Place, Task, build_key, parse_key, place_of
 from segue.core.lifecycle import Decision, Lane, Phase, Reset, Start, decide
 from segue.core.moments import instant
 from segue.core.origins import known_now
@@ -17,6 +17,13 @@ from segue.core.sources import SessionSource
 from segue.core.text import storable
 from segue.ports.store import ResetRow, Transaction
 from segue.sessions.starting import insert_session
+
+
+class Admitted(NamedTuple):
+    """Where a message was put down, and for whom: there it is answered, whatever the settings have become since."""
+
+    key: str
+    scope: Scope
 
 
 class Arrival(NamedTuple):
@@ -32,6 +39,7 @@ class Arrival(NamedTuple):
     """Whether somebody said it; what runs by itself moves no clock."""
     route: SessionSource | None = None
     """Where the answer goes, when that is not where it comes from."""
+    admitted: Admitted | None = None
 
 
 class Rules(NamedTuple):
@@ -54,6 +62,8 @@ def open_session(tx: Transaction, arrival: Arrival, rules: Rules) -> Opened:
     place = place_of(source, rules.keys, arrival.agent)
     onlookers = onlookers_at(arrival.route, rules.keys, arrival.agent)
     scope = scope_in(place, principal_of(source, rules.keys), onlookers)
+    if arrival.admitted is not None and build_key(place) != arrival.admitted.key:
+        place, scope = parse_key(arrival.admitted.key, rules.keys.main_key), arrival.admitted.scope
     lane = _standing(tx, build_key(place), scope, now)
     policy = policy_of(place, source, rules.policies)
     decision = decide(lane, policy, now, busy=arrival.busy, freshness=rules.freshness)

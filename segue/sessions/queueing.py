@@ -67,7 +67,8 @@ def next_due(tx: Transaction, lane_key: str, rules: QueueRules) -> Due:
         return AnswerThese((waiting[0],), is_more_welcome=False, is_fresh=True)
     mode = mode_in(rules, session.model_config if session else None)
     entries = together(waiting, mode)
-    return AnswerThese(tuple(entries), mode is QueueMode.COLLECT and len(entries) == len(waiting))
+    is_last = len(entries) == len(waiting) and entries[0].want == Want.PLAIN
+    return AnswerThese(tuple(entries), is_more_welcome=mode is QueueMode.COLLECT and is_last)
 
 
 def rules_in(tx: Transaction, lane_key: str, rules: QueueRules) -> QueueRules:

@@ -1,15 +1,20 @@
 """Jobs run at their moments: each once, in a session of its own, and where they were asked to answer."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from hooks import homes
-from lane_house import Building
+from lane_house import Building, dm
+from obedient_model import Obedient
+from serving_house import Served, use_obedient_model, write_settings
 
-from segue.core.errors import Invalid
+from segue.app import crew
+from segue.core.errors import Invalid, Unreachable
+from segue.core.events import Reply, Text
 from segue.core.inbound import Inbound, Receipt
 from segue.core.inbox import Entry, InboxState, Want
 from segue.core.jobs import Job, due_name
@@ -21,6 +26,7 @@ from segue.core.sources import SessionSource
 from segue.gateway.timetable import StoredTimetable
 from segue.platforms.cron.inbound import checked_schedule, missed, next_due, zone_named
 from segue.platforms.cron.platform import CronPlatform
+from segue.ports.model import Request
 from segue.ports.platform import Post, SendRefused
 from segue.ports.store import Transaction
 from segue.sessions.accepting import accept, entry_in_lane
@@ -105,6 +111,39 @@ def test_a_job_runs_at_its_moments_and_each_has_a_session_of_its_own(store: SqlS
     job = store.read(OWNER, lambda tx: tx.jobs.find("tea"))
     assert job is not None
     assert job.last_due_at == START - 30 + 10 * MINUTE
+
+
+class Choosy(Obedient):
+    """Two models: one that is never there, and one that does what it is told."""
+
+    def __init__(self, _endpoint: object, name: str, **_: object) -> None:
+        self.name = name
+
+    async def stream(self, request: Request) -> AsyncGenerator[Text | Reply]:
+        if self.name == "away":
+            raise Unreachable("Nobody is there.")
+        async for piece in super().stream(request):
+            yield piece
+
+
+def test_a_job_is_answered_by_a_fallback_model_as_a_chat_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_obedient_model(monkeypatch)
+    monkeypatch.setattr(crew, "ProviderModel", Choosy)
+    stage = Stage()
+    models, auxiliary = {"fallback": ["openai/there"]}, {"model": "openai/there"}
+    home = write_settings(tmp_path / "home", model="openai/away", models=models, auxiliary=auxiliary)
+    served = Served(home, {"scripted": stage})
+    kitchen = SessionSource(platform="scripted", chat_id="kitchen")
+
+    async def work() -> None:
+        stage.say(dm("owner"), "hello")
+        served.store.write(OWNER, ask_now, JOB, "tea@now", kitchen, START, KeyRules())
+        await served.quiet()
+
+    served.run(work)
+    served.close()
+    assert stage.posted_to("owner") == ["You said: hello"]
+    assert stage.posted_to("kitchen") == ["You said: Is there tea?"]
 
 
 def test_after_a_pause_only_the_latest_moment_runs_and_once(store: SqlStore) -> None:

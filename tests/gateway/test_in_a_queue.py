@@ -9,13 +9,14 @@ from lane_house import Building, dm, echo
 from places import Probe
 
 from segue.core.events import Reply, ToolCall
+from segue.core.inbound import Inbound
 from segue.core.keys import KeyRules
 from segue.core.policy import ResetMode, ResetPolicies, ResetPolicy
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.sources import SessionSource
 from segue.ports.model import Request
 from segue.storage.store import SqlStore
-from segue.testing import ScriptedModel, Stage
+from segue.testing import ScriptedModel, ScriptedPlatform, Stage
 
 ALICE = "agent:main:scripted:dm:alice"
 
@@ -39,6 +40,58 @@ def test_everything_that_is_queued_has_a_turn_of_its_own_in_its_order(store: Sql
     building = Building(store, Stage(), model=ScriptedModel(echo, pause=0.1))
     posted = beside(building, "/queue two", "/q three", "/queue four")
     assert posted == [f"You said: {word}" for word in ("one", "two", "three", "four")]
+
+
+def test_a_burst_of_photos_is_answered_together(store: SqlStore) -> None:
+    stage = Stage()
+    building = Building(store, stage, model=ScriptedModel(lambda _: Reply("Seen."), pause=0.3))
+    photos = [f"data:image/png;base64,{number}" for number in range(5)]
+
+    def photo(number: int, url: str) -> Inbound:
+        parts = [{"type": "image_url", "image_url": {"url": url}}]
+        return Inbound(dm(), f"photo{number}", "", parts=parts, is_mention=True)
+
+    async def work() -> None:
+        stage.say(dm(), "one")
+        while not building.model.asked:
+            await asyncio.sleep(0.01)
+        for number, url in enumerate(photos):
+            await building.gateway.desk.receive(photo(number, url))
+        await building.quiet()
+
+    building.run(work)
+    first, second = building.model.asked
+    assert [message["content"] for message in first.conversation] == ["one"]
+    seen = [message["content"] for message in second.conversation if message["role"] == "user"][1:]
+    assert [part["image_url"]["url"] for content in seen for part in content] == photos
+    assert stage.posted_to("alice") == ["Seen.", "Seen."]
+
+
+def test_what_is_queued_is_kept_while_its_platform_is_not_connected(store: SqlStore) -> None:
+    stage = Stage()
+    building = Building(store, stage, model=ScriptedModel(echo, pause=30.0))
+    building.gateway.drain_seconds = 0.1
+
+    async def cut_off() -> None:
+        stage.say(dm(), "one")
+        while not building.model.asked:
+            await asyncio.sleep(0.01)
+        for line in ("/queue two", "/queue three"):
+            stage.say(dm(), line)
+        while stage.waiting():
+            await asyncio.sleep(0.01)
+
+    building.run(cut_off)
+    away = Building(store, Stage(), name="away", only=[ScriptedPlatform(Stage(), "other")])
+
+    async def passes() -> None:
+        await asyncio.sleep(0.5)
+
+    away.run(passes)
+    assert stage.posted == []
+    back = Building(store, stage, name="back")
+    back.run(back.quiet)
+    assert stage.posted_to("alice") == ["You said: one", "You said: two", "You said: three"]
 
 
 @pytest.mark.parametrize("command", ["/new", "/reset"])

@@ -180,7 +180,7 @@ def every_table(asker: Asker) -> dict[str, Any]:
 NO_READS = {
     "Sessions": "insert change record recount add_usage delete tag untag",
     "Messages": "append insert mark prune",
-    "Lanes": "insert change delete add_reset",
+    "Lanes": "insert change set_origin delete add_reset",
     "Turns": "insert change begin_step end_step hear forget_heard",
     "Ledger": "add settle",
     "Processes": "insert change",
@@ -358,7 +358,7 @@ def test_whoever_may_see_it_is_told(store: SqlStore) -> None:
         "Messages.last_user_seqs", "Sessions.spawned_by", "Trash.listed", "Trash.older_than", "Trash.payload", "trash",
         "Sessions.children", "Meta.get", "prunable", "Messages.said", "Ledger.total", "Ledger.per_slot",
         "Inbox.left_out", "Inbox.running", "Inbox.standing", "Inbox.count", "Outbox.count",
-        "Turns.owed", "People.find", "People.listed", "People.pairings", "Jobs.find", "Jobs.listed",
+        "Turns.owed", "People.find", "People.listed", "People.owners", "People.pairings", "Jobs.find", "Jobs.listed",
     }  # fmt: skip
     owner = store.read(OWNER_AT_CONSOLE, answers, ["zq00", "zq01", "zq02"])
     for verb in (
