@@ -10,11 +10,13 @@ from places import Probe
 
 from segue.core.events import Reply, ToolCall
 from segue.core.inbound import Inbound
+from segue.core.inbox import Entry
 from segue.core.keys import KeyRules
 from segue.core.policy import ResetMode, ResetPolicies, ResetPolicy
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.sources import SessionSource
 from segue.ports.model import Request
+from segue.sessions.requeueing import cancel_messages
 from segue.storage.store import SqlStore
 from segue.testing import ScriptedModel, ScriptedPlatform, Stage
 
@@ -133,6 +135,48 @@ def test_steering_is_heard_by_the_answer_that_is_being_written(store: SqlStore) 
 
     building.run(work)
     assert stage.posted_to("alice") == ["soup | with leeks"]
+
+
+@pytest.mark.parametrize("how", ["edited", "cancelled"])
+def test_what_is_taken_back_before_the_agent_has_heard_it_is_never_heard(store: SqlStore, how: str) -> None:
+    stage, is_taken_back = Stage(), asyncio.Event()
+
+    async def look(_arguments: dict[str, Any]) -> str:
+        await asyncio.wait_for(is_taken_back.wait(), 10)
+        return "looked"
+
+    def answer(request: Request) -> Reply:
+        is_first = request.conversation[-1]["role"] == "user"
+        return Reply("", (ToolCall("1", "probe", "{}"),)) if is_first and len(model.asked) == 1 else Reply("done")
+
+    model = ScriptedModel(answer)
+    building = Building(store, stage, model=model, tools=[Probe(look)])
+
+    def entries(state: str) -> list[Entry]:
+        return store.read(OWNER, lambda tx: tx.inbox.listed([state]))
+
+    async def work() -> None:
+        stage.say(dm(), "book a table")
+        while not model.asked:
+            await asyncio.sleep(0.01)
+        stage.say(dm(), "/steer pay with my card 4111", message_id="x")
+        while not entries("waiting"):
+            await asyncio.sleep(0.01)
+        if how == "edited":
+            stage.say(dm(), "/steer pay in cash", message_id="x", edit="1")
+            while stage.waiting():
+                await asyncio.sleep(0.01)
+        else:
+            store.write(OWNER, cancel_messages, [entries("waiting")[0].id], 1.0)  # as at the console
+        is_taken_back.set()
+        await building.quiet()
+
+    building.run(work)
+    heard = str([request.conversation for request in model.asked])
+    assert "4111" not in heard
+    assert ("in cash" in heard) == (how == "edited")
+    assert [entry.text for entry in entries("cancelled")] == ["pay with my card 4111"]
+    assert "4111" not in [entry.text for entry in entries("done")]
 
 
 def test_sending_is_turned_off_and_on_for_a_conversation(store: SqlStore) -> None:
