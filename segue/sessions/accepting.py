@@ -94,7 +94,9 @@ def accept(
             cancelled += _overtaken(tx, entry)
         case MakeRoom(dropped):
             cancelled += _dropped(tx, entry, dropped, rules.drop)
-    is_heard = is_steering or isinstance(admission, Steer)
+    is_heard = (
+        is_steering or isinstance(admission, Steer) or (isinstance(admission, MakeRoom) and admission.is_steering)
+    )
     is_ending = is_clearing or isinstance(admission, Interrupt)
     return Accepted(entry, True, is_heard, is_ending, tuple(cancelled))
 

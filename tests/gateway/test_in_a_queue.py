@@ -13,6 +13,7 @@ from segue.core.inbound import Inbound
 from segue.core.inbox import Entry
 from segue.core.keys import KeyRules
 from segue.core.policy import ResetMode, ResetPolicies, ResetPolicy
+from segue.core.queueing import Drop, QueueMode, QueueRules
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.sources import SessionSource
 from segue.ports.model import Request
@@ -135,6 +136,55 @@ def test_steering_is_heard_by_the_answer_that_is_being_written(store: SqlStore) 
 
     building.run(work)
     assert stage.posted_to("alice") == ["soup | with leeks"]
+
+
+def test_what_comes_meanwhile_is_answered_together_also_where_adapters_name_each_message(store: SqlStore) -> None:
+    stage = Stage()
+    building = Building(store, stage, model=ScriptedModel(echo, pause=0.1))
+
+    async def work() -> None:
+        stage.say(dm(message_id="1"), "one")
+        while not building.model.asked:
+            await asyncio.sleep(0.01)
+        stage.say(dm(message_id="2"), "two")
+        stage.say(dm(message_id="3"), "three")
+        await building.quiet()
+
+    building.run(work)
+    assert stage.posted_to("alice") == ["You said: one", "You said: two | three"]
+
+
+@pytest.mark.parametrize("drop", Drop)
+def test_no_more_steers_an_agent_than_may_wait(store: SqlStore, drop: Drop) -> None:
+    stage, have_come = Stage(), asyncio.Event()
+
+    async def look(_arguments: dict[str, Any]) -> str:
+        await asyncio.wait_for(have_come.wait(), 10)
+        return "looked"
+
+    def answer(request: Request) -> Reply:
+        is_first = request.conversation[-1]["role"] == "user" and len(model.asked) == 1
+        return Reply("", (ToolCall("1", "probe", "{}"),)) if is_first else echo(request)
+
+    model = ScriptedModel(answer)
+    rules = QueueRules(QueueMode.STEER, timedelta(0), cap=3, drop=drop)
+    building = Building(store, stage, model=model, tools=[Probe(look)], queue=rules)
+
+    async def work() -> None:
+        stage.say(dm(), "go")
+        while not model.asked:
+            await asyncio.sleep(0.01)
+        for number in range(8):
+            stage.say(dm(), f"n{number}")
+        while stage.waiting():
+            await asyncio.sleep(0.01)
+        assert len(store.read(OWNER, lambda tx: tx.inbox.waiting(ALICE))) == 3
+        have_come.set()
+        await building.quiet()
+
+    building.run(work)
+    heard = "n0 | n1 | n2" if drop is Drop.NEW else "n5 | n6 | n7"
+    assert stage.posted_to("alice")[-1] == f"You said: {heard}"
 
 
 @pytest.mark.parametrize("how", ["edited", "cancelled"])
