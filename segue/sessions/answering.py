@@ -230,7 +230,8 @@ def _tell_reset(tx: Transaction, opened: Opened, first: Entry, house: House) -> 
     if policy.notify:
         text = notice_of_reset(decision.reason, old)
         envelope = envelope_of(first, f"{opened.session.id}:reset", old.id)
-        post(tx, house.posting, envelope, text, What.NOTICE, first.admitted_at)
+        override = decode(opened.session.model_config).send
+        post(tx, house.posting, envelope, text, What.NOTICE, first.admitted_at, override)
 
 
 def notice_of_reset(reason: ResetReason, old: Session) -> str:

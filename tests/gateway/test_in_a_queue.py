@@ -8,6 +8,7 @@ import pytest
 from lane_house import Building, dm, echo
 from places import Probe
 
+from segue.core.errors import ModelError
 from segue.core.events import Reply, ToolCall
 from segue.core.inbound import Inbound
 from segue.core.inbox import Entry
@@ -15,8 +16,10 @@ from segue.core.keys import KeyRules
 from segue.core.policy import ResetMode, ResetPolicies, ResetPolicy
 from segue.core.queueing import Drop, QueueMode, QueueRules
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.core.sending import Action, SendPolicy
 from segue.core.sources import SessionSource
 from segue.ports.model import Request
+from segue.sessions.admitting import TOO_MANY
 from segue.sessions.requeueing import cancel_messages
 from segue.storage.store import SqlStore
 from segue.testing import ScriptedModel, ScriptedPlatform, Stage
@@ -242,6 +245,21 @@ def test_sending_is_turned_off_and_on_for_a_conversation(store: SqlStore) -> Non
     answers = [text for text in stage.posted_to("alice") if text.startswith("You said")]
     assert answers == ["You said: loud", "You said: as usual"]
     assert [request.conversation[-1]["content"] for request in building.model.asked] == ["silent", "loud", "as usual"]
+
+
+@pytest.mark.parametrize("is_denied", [False, True])
+def test_what_the_program_says_by_itself_is_held_back_like_an_answer(store: SqlStore, is_denied: bool) -> None:
+    def fails(request: Request) -> Reply | ModelError:
+        return ModelError("The key is wrong.") if "fail" in str(request.conversation[-1]["content"]) else echo(request)
+
+    stage, policy = Stage(), SendPolicy(default=Action.DENY if is_denied else Action.ALLOW)
+    rules = QueueRules(QueueMode.FOLLOWUP, timedelta(0), cap=1, drop=Drop.NEW)
+    model = ScriptedModel(fails, pause=0.1)
+    posted = beside(Building(store, stage, model=model, policy=policy, queue=rules), "fail", "too many", "/help")
+    assert ("The key is wrong." in str(posted), TOO_MANY in posted) == (not is_denied, not is_denied)
+    assert any("/help" in text for text in posted)  # whoever gives a command is always answered
+    suppressed = store.read(OWNER, lambda tx: tx.outbox.listed(["suppressed"]))
+    assert {letter.what for letter in suppressed} == ({"reply", "notice"} if is_denied else set())
 
 
 @pytest.mark.parametrize("notify", [True, False])
