@@ -41,8 +41,10 @@ class Presence:
         self._held[lease.name] = lease
 
     async def release(self, *leases: Lease) -> None:
+        """Let go of leases; one that was lost to somebody else of this process is theirs, and is kept for them."""
         for lease in leases:
-            self._held.pop(lease.name, None)
+            if self._held.get(lease.name) == lease:
+                del self._held[lease.name]
         await self.door.write(_release, leases)
 
     async def end(self) -> None:

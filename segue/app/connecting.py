@@ -1,6 +1,6 @@
 """Which platforms a gateway connects to: those that the settings name, ours and those of others."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from importlib.metadata import entry_points
 from typing import Any
@@ -9,7 +9,8 @@ from segue.config import Settings
 from segue.core.errors import Invalid
 from segue.core.routes import Homes
 from segue.core.scope import OWNER_AT_CONSOLE
-from segue.core.sources import SessionSource
+from segue.core.sources import WEBHOOK, SessionSource
+from segue.platforms.webhook.settings import read_settings
 from segue.ports.platform import Platform
 from segue.sessions.handing import find_home
 from segue.storage.store import SqlStore
@@ -26,6 +27,14 @@ def platforms_of(settings: Settings, store: SqlStore) -> list[Platform]:
     return [*named, _jobs(store, homes)]
 
 
+def tools_of_hooks(settings: Settings) -> Mapping[str, Collection[str]]:
+    """Which tools of the owner the settings give to hooks, by the name of the hook; the others have none."""
+    said = settings.platforms.get(WEBHOOK)
+    if said is None or not said.enabled:
+        return {}
+    return {name: hook.tools for name, hook in read_settings(said.own).hooks.items() if hook.tools is not None}
+
+
 def _home(settings: Settings, store: SqlStore, platform: str) -> SessionSource | None:
     return store.read(OWNER_AT_CONSOLE, find_home, platform, settings.homes)
 
@@ -39,12 +48,11 @@ def _jobs(store: SqlStore, homes: Homes) -> Platform:
 
 def _webhook(own: Mapping[str, Any], homes: Homes) -> Platform:
     from segue.platforms.webhook.platform import WebhookPlatform
-    from segue.platforms.webhook.settings import read_settings
 
     return WebhookPlatform(read_settings(own), homes)
 
 
-_OURS: Mapping[str, Connect] = {"webhook": _webhook}
+_OURS: Mapping[str, Connect] = {WEBHOOK: _webhook}
 
 
 def _connect(name: str) -> Connect:

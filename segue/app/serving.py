@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from segue.agent.naming import Namer
 from segue.agent.offline import OfflineAgent
 from segue.agent.summarising import Summariser
 from segue.agent.turn import Agrees
+from segue.app.connecting import tools_of_hooks
 from segue.app.crew import Crew
 from segue.app.rules import rules_of
 from segue.app.workshop import Workshop, can_write
@@ -32,7 +33,7 @@ from segue.core.compaction import Need
 from segue.core.events import Compressed, Event, ToolCall
 from segue.core.inbound import Inbound
 from segue.core.inbox import Entry
-from segue.core.keys import is_shared, parse_key
+from segue.core.keys import HOOK, Task, is_shared, parse_key
 from segue.core.leases import Run
 from segue.core.lifecycle import Continue
 from segue.core.preferences import Preferences
@@ -43,6 +44,7 @@ from segue.core.scope import OWNER, OWNER_AT_CONSOLE, Audience, Principal, Scope
 from segue.core.sessions import Session
 from segue.core.situation import Disguise, Earlier, Situation, options_of, situation_text
 from segue.core.sizes import UNKNOWN_WINDOW, tokens_of_rest
+from segue.core.sources import UNATTENDED
 from segue.gateway.agreeing import Agreements
 from segue.gateway.answering import Staff
 from segue.gateway.assembling import Grounds, assemble, traits_among
@@ -72,8 +74,6 @@ from segue.tools.session_search import SessionSearch
 from segue.tools.toolbox import notes_of, tools_for
 from segue.upkeep.living import is_gone
 
-UNATTENDED = frozenset({"cron", "webhook"})
-"""Where programs speak, and no people."""
 MAIN = "main"
 """The agent that answers where no other one is bound."""
 _DISGUISE = "gateway:disguise"
@@ -106,6 +106,7 @@ class Serving:
         self._door = Door(store, OWNER_AT_CONSOLE)
         self._platforms = platforms
         self._disguise = self._made_disguise()
+        self._tools_of_hooks = tools_of_hooks(settings)
         self._workshop = Workshop(
             settings, store, Scope(OWNER), run.id, Path.cwd(), self._search(Scope(OWNER)), _log.warning
         )
@@ -181,6 +182,12 @@ class Serving:
     def _search(self, scope: Scope) -> SessionSearch:
         return SessionSearch(self._store, scope, lambda: self._zone, now=time.time, clock=time.monotonic)
 
+    def _tools_in(self, opened: Opened) -> list[Tool]:
+        """What a session is answered with; for a hook that was given tools of the owner, those and no others."""
+        given = self._given(opened)
+        found = self._tools(_scope_of(opened) if given is None else Scope(OWNER), opened.session.agent)
+        return [tool for tool in found if given is None or tool.spec.name in given]
+
     def _tools(self, scope: Scope, agent: str = MAIN) -> list[Tool]:
         """Owners get the machine where nobody else looks on; everybody else what is theirs.
 
@@ -194,6 +201,11 @@ class Serving:
         usable = {tool.spec.name for tool in found} if named.tools is None else set(named.tools)
         return [tool for tool in found if tool.spec.name in usable and (named.memory or not isinstance(tool, Memory))]
 
+    def _given(self, opened: Opened) -> Collection[str] | None:
+        """The owner's tools that the settings give to a hook; nothing for anybody else."""
+        place = parse_key(opened.lane.key, self._settings.session.main_key)
+        return self._tools_of_hooks.get(place.name[0]) if isinstance(place, Task) and place.kind == HOOK else None
+
     def _named(self, agent: str) -> NamedAgentSettings:
         return self._settings.agents.get(agent) or NamedAgentSettings()
 
@@ -203,9 +215,9 @@ class Serving:
 
     async def _agent_for(self, opened: Opened, chosen: Preferences) -> Agent:
         scope = _scope_of(opened)
-        if scope == Scope(OWNER):
+        if scope == Scope(OWNER) or self._given(opened):
             await self._workshop.ready(opened.session.cwd)
-        session, tools = opened.session, self._tools(scope, opened.session.agent)
+        session, tools = opened.session, self._tools_in(opened)
         chosen = self._settled(session.agent, chosen)
         offline = OfflineAgent(self._store, scope, time.time, lambda: self._zone)
         terms = (chosen, session.cwd, [tool.spec for tool in tools])
@@ -263,7 +275,7 @@ class Serving:
         lane, source, agent = opened.lane, opened.lane.origin, opened.session.agent
         assert source is not None
         place = parse_key(lane.key, self._settings.session.main_key)
-        names = [tool.spec.name for tool in self._tools(_scope_of(opened), agent)]
+        names = [tool.spec.name for tool in self._tools_in(opened)]
         began = lane.updated_at or lane.last_person_at
         told = system_prompt(Place(began.astimezone(self._zone), source.platform, None), names)
         connected = tuple(sorted(one.name for one in self._platforms))

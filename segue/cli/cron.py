@@ -123,7 +123,7 @@ def _ask(tx: Transaction, name: str, message_id: str, settings: Settings) -> tup
     job = get_job(tx, name)
     homes = lambda platform: find_home(tx, platform, settings.homes)  # noqa: E731
     route = parse_route(job.deliver).leads_to(homes) if job.deliver else None
-    accepted = ask_now(tx, job, message_id, route, time.time())
+    accepted = ask_now(tx, job, message_id, route, time.time(), settings.key_rules)
     runs = tx.leases.open_runs()
     return accepted, any(run.program == GATEWAY and not is_gone(run) for run in runs)
 

@@ -6,7 +6,8 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
-from segue.core.inbox import Entry, Want
+from segue.core.inbox import Entry, Want, chat_of
+from segue.core.sources import SessionSource
 from segue.core.text import one_line, shorten
 
 MOST_PAUSES = 10
@@ -73,6 +74,8 @@ class MakeRoom:
     """In line, in place of the oldest that wait."""
 
     dropped: int
+    is_steering: bool = False
+    """Whether it goes to the agent that is at work, as they would have."""
 
 
 Admission = Wait | Steer | Interrupt | Refuse | MakeRoom
@@ -82,14 +85,15 @@ def admit(rules: QueueRules, waiting: int, want: Want, *, is_busy: bool) -> Admi
     """What becomes of a message when so many others wait; commands are never in the way."""
     if want is Want.COMMAND:
         return Wait()
-    if is_busy and want is Want.PLAIN:
-        if rules.mode is QueueMode.STEER:
-            return Steer()
-        if rules.mode is QueueMode.INTERRUPT:
-            return Interrupt()
+    is_beside = is_busy and want is Want.PLAIN
+    if is_beside and rules.mode is QueueMode.INTERRUPT:
+        return Interrupt()
+    is_steering = is_beside and rules.mode is QueueMode.STEER
     if waiting < rules.cap:
-        return Wait()
-    return Refuse() if rules.drop is Drop.NEW or want is Want.QUEUED else MakeRoom(waiting - rules.cap + 1)
+        return Steer() if is_steering else Wait()
+    if rules.drop is Drop.NEW or want is Want.QUEUED:
+        return Refuse()
+    return MakeRoom(waiting - rules.cap + 1, is_steering)
 
 
 def together(waiting: Sequence[Entry], mode: QueueMode) -> list[Entry]:
@@ -119,9 +123,13 @@ def pause_before(entries: Sequence[Entry], debounce: timedelta, now: float) -> f
     return max(0.0, min(pause - quiet, MOST_PAUSES * pause - waited))
 
 
-def _place(entry: Entry) -> tuple[str | None, ...]:
+def _place(entry: Entry) -> tuple[str, ...]:
     """Who said it where, and where the answer goes."""
-    return entry.person, entry.origin, entry.route
+    return entry.person, *_chat(entry.source), *_chat(entry.destination)
+
+
+def _chat(source: SessionSource) -> tuple[str, ...]:
+    return source.platform, source.account or "", chat_of(source), source.thread_id or ""
 
 
 def left_out(texts: Sequence[str]) -> str:

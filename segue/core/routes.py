@@ -2,16 +2,18 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 from segue.core.errors import Invalid
-from segue.core.sources import SessionSource
+from segue.core.keys import RESERVED
+from segue.core.sources import UNATTENDED, SessionSource
 
 Homes = Callable[[str], SessionSource | None]
 """The home channel of a platform; nothing when it has none."""
 
 _PLATFORM = re.compile("[a-z][a-z0-9_]*")
-_ONE_WAY = frozenset({"cron", "webhook"})
+_NO_PLACE = UNATTENDED | RESERVED
 
 
 class Route(NamedTuple):
@@ -32,9 +34,27 @@ class Route(NamedTuple):
 def parse_route(text: str) -> Route:
     """The route that somebody wrote. Everything behind the first colon is the chat's id."""
     platform, colon, chat_id = text.partition(":")
-    if not _PLATFORM.fullmatch(platform) or platform in _ONE_WAY or (colon and not chat_id.strip()):
+    if not _PLATFORM.fullmatch(platform) or platform in _NO_PLACE or (colon and not chat_id.strip()):
         raise Invalid(
             f"{text!r} is no place to deliver to: write a platform and a chat, as in telegram:123456789, or only the"
             " platform for its home channel."
         )
     return Route(platform, chat_id.strip())
+
+
+def as_last_seen(chat: SessionSource, said: SessionSource | None) -> SessionSource:
+    """A chat that somebody named, with what its last message tells of it: what kind it is, and who is alone there."""
+    if said is None:
+        return chat
+    is_alone, is_thread = said.chat_type == "dm", said.chat_type == "thread"
+    has_own_id = is_thread and said.parent_chat_id is not None
+    return replace(
+        chat,
+        chat_type="group" if is_thread and not has_own_id else said.chat_type,
+        thread_id=chat.thread_id or (said.thread_id if has_own_id else None),
+        parent_chat_id=said.parent_chat_id,
+        guild_id=said.guild_id,
+        user_id=said.user_id if is_alone else None,
+        user_id_alt=said.user_id_alt if is_alone else None,
+        user_name=said.user_name if is_alone else None,
+    )

@@ -15,6 +15,10 @@ LONGEST_NAME = 1000
 _MOST_REMEMBERED = 1024
 _NAMES = frozenset({"chat_name", "user_name", "chat_topic", "label", "subject", "space"})
 
+CRON, WEBHOOK = "cron", "webhook"
+UNATTENDED = frozenset({CRON, WEBHOOK})
+"""Where programs speak, and no people; nothing is sent there."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSource:

@@ -295,6 +295,9 @@ class Inbox(Protocol):
     def named(self, entry: "Entry") -> "list[Entry]":
         """Every version of the same message."""
 
+    def last_from(self, platform: str, account: str, chat: str) -> "Entry | None":
+        """What came last from a chat, of what was not erased."""
+
     def waiting(self, lane_key: str, limit: int | None = None) -> "list[Entry]":
         """In the order in which they were accepted."""
 

@@ -4,10 +4,12 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from segue.core.inbound import ORIGINAL, Cursor, Inbound
-from segue.core.inbox import Entry, InboxState, Want, entry_of
+from segue.core.inbox import Entry, InboxState, Want, chat_of, entry_of
 from segue.core.keys import KeyRules, build_key, is_isolated, place_of
-from segue.core.principals import principal_of, scope_in
+from segue.core.principals import onlookers_at, principal_of, scope_in
 from segue.core.queueing import Drop, Interrupt, MakeRoom, QueueRules, Refuse, Steer, admit
+from segue.core.routes import as_last_seen
+from segue.core.text import storable
 from segue.ports.store import Transaction
 from segue.sessions.queueing import rules_in
 
@@ -34,10 +36,19 @@ class Accepted(NamedTuple):
         return self.entry.state == InboxState.REFUSED
 
 
+def with_route_known(tx: Transaction, inbound: Inbound) -> Inbound:
+    """A message with what is known of where its answer goes: by its id alone no room is told from a person."""
+    route = inbound.route
+    if route is None:
+        return inbound
+    last = tx.inbox.last_from(route.platform, route.account or "", storable(chat_of(route)))
+    return inbound._replace(route=as_last_seen(route, last.source if last else None))
+
+
 def entry_in_lane(inbound: Inbound, keys: KeyRules, agent: str, want: Want, now: float) -> Entry:
     """A message as it is put down in its lane; what runs by itself gives no commands."""
     place, person = place_of(inbound.source, keys, inbound.agent or agent), principal_of(inbound.source, keys)
-    key, scope = build_key(place), scope_in(place, person)
+    key, scope = build_key(place), scope_in(place, person, onlookers_at(inbound.route, keys, place.agent))
     entry = entry_of(inbound, key, scope.principal, scope.room or "", person, now)
     if is_isolated(key):
         return entry._replace(want=Want.QUEUED)
@@ -83,7 +94,9 @@ def accept(
             cancelled += _overtaken(tx, entry)
         case MakeRoom(dropped):
             cancelled += _dropped(tx, entry, dropped, rules.drop)
-    is_heard = is_steering or isinstance(admission, Steer)
+    is_heard = (
+        is_steering or isinstance(admission, Steer) or (isinstance(admission, MakeRoom) and admission.is_steering)
+    )
     is_ending = is_clearing or isinstance(admission, Interrupt)
     return Accepted(entry, True, is_heard, is_ending, tuple(cancelled))
 

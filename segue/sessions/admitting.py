@@ -13,7 +13,7 @@ from segue.core.pairing import CHANCE, invitation
 from segue.core.queueing import QueueRules
 from segue.core.reading import Reading
 from segue.ports.store import Transaction
-from segue.sessions.accepting import Accepted, accept, entry_in_lane
+from segue.sessions.accepting import Accepted, accept, entry_in_lane, with_route_known
 from segue.sessions.delivering import Posting, envelope_of, post
 from segue.sessions.pairing import Asked, ask_to_pair, known_as, rules_with_owners
 
@@ -56,7 +56,8 @@ def admit(tx: Transaction, inbound: Inbound, routing: Routing, keys: KeyRules, n
             tx.inbox.move_cursor(source.platform, source.account or "", *inbound.cursor)
         return ignored
     reading = routing.read(inbound) if inbound.is_person else Reading(Want.PLAIN, inbound.text)
-    entry = entry_in_lane(inbound, keys, routing.agent(inbound), reading.want, now)._replace(text=reading.text)
+    known = with_route_known(tx, inbound)
+    entry = entry_in_lane(known, keys, routing.agent(inbound), reading.want, now)._replace(text=reading.text)
     accepted = accept(
         tx,
         entry,

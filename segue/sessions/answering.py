@@ -100,6 +100,7 @@ def begin_answer(tx: Transaction, batch: Batch, house: House, claim: Claim) -> B
         busy=has_background_work(tx, before),
         force_new=batch.is_fresh,
         is_person=bool(first.is_person),
+        route=None if first.route is None else first.destination,
         admitted=Admitted(first.lane_key, Scope(Principal(first.principal), Audience(first.audience))),
     )
     opened = open_session(tx, arrival, _rules_now(tx, house))
@@ -229,7 +230,8 @@ def _tell_reset(tx: Transaction, opened: Opened, first: Entry, house: House) -> 
     if policy.notify:
         text = notice_of_reset(decision.reason, old)
         envelope = envelope_of(first, f"{opened.session.id}:reset", old.id)
-        post(tx, house.posting, envelope, text, What.NOTICE, first.admitted_at)
+        override = decode(opened.session.model_config).send
+        post(tx, house.posting, envelope, text, What.NOTICE, first.admitted_at, override)
 
 
 def notice_of_reset(reason: ResetReason, old: Session) -> str:

@@ -98,7 +98,7 @@ def post(
 
 def held_back(posting: Posting, envelope: Envelope, what: What, override: str | None) -> Suppression | None:
     """Why this is not sent; None when it is."""
-    is_control = what is not What.REPLY
+    is_control = what is What.ANSWER
     return suppress(Delivery(envelope.source, LaneKey(envelope.lane_key), is_control), posting.policy, override)
 
 

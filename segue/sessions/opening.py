@@ -10,7 +10,7 @@ from segue.core.lifecycle import Decision, Lane, Phase, Reset, Start, decide
 from segue.core.moments import instant
 from segue.core.origins import known_now
 from segue.core.policy import NEVER, ResetPolicies, ResetPolicy, ResetReason
-from segue.core.principals import principal_of, scope_in
+from segue.core.principals import onlookers_at, principal_of, scope_in
 from segue.core.scope import Scope
 from segue.core.sessions import Session, kind_of
 from segue.core.sources import SessionSource
@@ -37,6 +37,8 @@ class Arrival(NamedTuple):
     force_new: bool = False
     is_person: bool = True
     """Whether somebody said it; what runs by itself moves no clock."""
+    route: SessionSource | None = None
+    """Where the answer goes, when that is not where it comes from."""
     admitted: Admitted | None = None
 
 
@@ -58,7 +60,8 @@ def open_session(tx: Transaction, arrival: Arrival, rules: Rules) -> Opened:
     """Find or make the session of a message, in one transaction, and move the lane's clock."""
     source, now = arrival.source, arrival.admitted_at
     place = place_of(source, rules.keys, arrival.agent)
-    scope = scope_in(place, principal_of(source, rules.keys))
+    onlookers = onlookers_at(arrival.route, rules.keys, arrival.agent)
+    scope = scope_in(place, principal_of(source, rules.keys), onlookers)
     if arrival.admitted is not None and build_key(place) != arrival.admitted.key:
         place, scope = parse_key(arrival.admitted.key, rules.keys.main_key), arrival.admitted.scope
     lane = _standing(tx, build_key(place), scope, now)

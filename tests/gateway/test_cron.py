@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,9 +16,11 @@ from segue.app import crew
 from segue.core.errors import Invalid, Unreachable
 from segue.core.events import Reply, Text
 from segue.core.inbound import Inbound, Receipt
-from segue.core.inbox import Entry, InboxState
+from segue.core.inbox import Entry, InboxState, Want
 from segue.core.jobs import Job, due_name
+from segue.core.keys import KeyRules
 from segue.core.outbox import OutboxState
+from segue.core.queueing import QueueRules
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.sources import SessionSource
 from segue.gateway.timetable import StoredTimetable
@@ -25,6 +28,8 @@ from segue.platforms.cron.inbound import checked_schedule, missed, next_due, zon
 from segue.platforms.cron.platform import CronPlatform
 from segue.ports.model import Request
 from segue.ports.platform import Post, SendRefused
+from segue.ports.store import Transaction
+from segue.sessions.accepting import accept, entry_in_lane
 from segue.sessions.finding import get_session
 from segue.sessions.scheduling import add_job, ask_now, note_due, remove_job
 from segue.storage.store import SqlStore
@@ -132,7 +137,7 @@ def test_a_job_is_answered_by_a_fallback_model_as_a_chat_is(tmp_path: Path, monk
 
     async def work() -> None:
         stage.say(dm("owner"), "hello")
-        served.store.write(OWNER, ask_now, JOB, "tea@now", kitchen, START)
+        served.store.write(OWNER, ask_now, JOB, "tea@now", kitchen, START, KeyRules())
         await served.quiet()
 
     served.run(work)
@@ -252,7 +257,7 @@ def test_a_job_that_was_asked_by_hand_is_answered_by_a_gateway_that_runs(store: 
 
     async def work() -> None:
         route = SessionSource(platform="scripted", chat_id="kitchen")
-        accepted = store.write(OWNER, ask_now, JOB, "tea@by hand", route, START)
+        accepted = store.write(OWNER, ask_now, JOB, "tea@by hand", route, START, KeyRules())
         assert accepted.is_new
         await house.building.quiet()
 
@@ -260,10 +265,36 @@ def test_a_job_that_was_asked_by_hand_is_answered_by_a_gateway_that_runs(store: 
     assert house.stage.posted_to("kitchen") == ["You said: Is there tea?"]
 
 
+def test_where_the_answer_of_a_job_goes_is_known_by_what_came_from_there_last(store: SqlStore) -> None:
+    """Also to the send policy, which may deny groups; what was erased tells nothing."""
+    kitchen = SessionSource(platform="scripted", chat_id="kitchen", user_id="7")
+    group = replace(kitchen, chat_type="group")
+
+    def asked(tx: Transaction, name: str) -> SessionSource:
+        route = SessionSource(platform="scripted", chat_id="kitchen")
+        return ask_now(tx, JOB, name, route, START, KeyRules()).entry.destination
+
+    def said(tx: Transaction, source: SessionSource, name: str) -> None:
+        entry = entry_in_lane(Inbound(source, name, "hello"), KeyRules(), "main", Want.PLAIN, START)
+        tx.inbox.change([accept(tx, entry, QueueRules()).entry], session_id=name)
+
+    assert store.write(OWNER, asked, "unknown").user_id is None
+    store.write(OWNER, said, kitchen, "1")
+    assert store.write(OWNER, asked, "one person").user_id == "7"
+    store.write(OWNER, said, group, "2")
+    seen = store.write(OWNER, asked, "a group")
+    assert (seen.chat_type, seen.user_id) == ("group", None)
+    store.write(OWNER, lambda tx: tx.inbox.erase(["2"]))
+    assert store.write(OWNER, asked, "as before").chat_type == "dm"
+    store.write(OWNER, said, replace(group, account="work"), "3")
+    assert store.write(OWNER, asked, "another account").chat_type == "dm"
+
+
 def test_a_job_that_makes_no_sense_here_keeps_no_other_from_running(store: SqlStore) -> None:
     put(store)
     put(store, JOB._replace(name="lost", zone="Atlantis/Poseidonis"))
     put(store, JOB._replace(name="mad", schedule="61 * * * *"))
+    store.write(OWNER, lambda tx: tx.jobs.add(JOB._replace(name="nowhere", deliver="dm:7")))
     house = House(store, Clock())
 
     async def work() -> None:

@@ -8,12 +8,16 @@ import pytest
 from lane_house import Building, dm
 from lane_rows import ALICE, BOB, answered, begin, say
 
+from segue.agent import holding
+from segue.agent.door import Door
+from segue.agent.holding import Holder, Presence
 from segue.core.events import Reply
-from segue.core.leases import Run
+from segue.core.leases import Run, session_lease
 from segue.core.lifecycle import Interruption, Lane, Phase
 from segue.core.moments import instant
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.gateway.answering import STALE, STUCK
+from segue.gateway.holding import LaneHolder, take_lane
 from segue.ports.store import Transaction
 from segue.sessions.recovering import interrupt_left
 from segue.sessions.steering import get_lane, suspend_lane
@@ -63,6 +67,40 @@ def test_what_the_drain_cut_off_is_marked_and_goes_on_in_the_same_session(
     again.run(again.quiet)
     assert stage.posted_to("alice") == ["You said: count"]
     assert (lane(store).phase, lane(store).session_id) == (Phase.ACTIVE, marked.session_id)
+
+
+def test_whoever_lets_go_of_what_another_has_taken_over_does_not_end_it_for_them(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when /resume goes to a session to which the watcher is saying farewell."""
+    monkeypatch.setattr(holding, "RENEWAL_SECONDS", 0.05)
+
+    async def work() -> None:
+        door = Door(store, OWNER)
+        presence = Presence(door, Run("one", "segue gateway", "here", "boot", 7, "1", 1.0, 1.0), lambda _: False)
+
+        async def expiry() -> float:
+            held = await door.read(lambda tx: tx.leases.find(session_lease("s")))
+            assert held is not None
+            return held.expires_at
+
+        await presence.begin()
+        before = Holder(presence)
+        await before.now_holds(await door.write(before.claim, "s", "owner"))
+        after = LaneHolder(presence, await door.write(take_lane, ALICE, "one", presence.is_gone))
+        await door.write(after.claim, "s", "owner")
+        await after.now_holds(after.lease)
+        await before.let_go()
+        then = await expiry()
+        await asyncio.sleep(0.5)
+        assert await expiry() > then, "nobody keeps it any more"
+        await after.let_go()
+        await asyncio.sleep(0.2)
+        assert await expiry() == 0
+        await presence.end()
+        door.close()
+
+    asyncio.run(asyncio.wait_for(work(), 20))
 
 
 def test_a_life_that_ends_well_marks_no_lane_and_says_so_in_its_row(store: SqlStore) -> None:

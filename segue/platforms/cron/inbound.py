@@ -46,6 +46,8 @@ def check(job: Job) -> None:
     """Raise what keeps a job from ever being due, whoever put it down."""
     checked_schedule(job.schedule)
     zone_named(job.zone)
+    if job.deliver is not None:
+        parse_route(job.deliver)
 
 
 @lru_cache

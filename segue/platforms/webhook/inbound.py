@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 from segue.core.inbound import Inbound
 from segue.core.routes import Homes
-from segue.core.sources import SessionSource
+from segue.core.sources import WEBHOOK, SessionSource
 from segue.core.text import shorten, storable
 from segue.platforms.webhook.settings import Hook
 
-PLATFORM = "webhook"
+PLATFORM = WEBHOOK
 MOST_BYTES = 1_048_576
 DEEPEST = 64
 WINDOW_SECONDS = 300
