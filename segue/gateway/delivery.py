@@ -17,7 +17,7 @@ from segue.ports.failpoints import Point, reached
 from segue.ports.platform import Platform, Post, SendLater, SendRefused, SendUnknown, Sent
 from segue.ports.store import Transaction
 from segue.sessions import delivering
-from segue.sessions.delivering import MOST_ATTEMPTS, marked, pause_after
+from segue.sessions.delivering import MOST_ATTEMPTS, as_reason, marked, pause_after
 
 LOOK_SECONDS = 1.0
 MOST_CHATS = 32
@@ -158,7 +158,7 @@ class Delivery:
             return False
         except SendRefused as error:
             await self.door.write(delivering.give_up_letter, letter, str(error), time.time())
-            _log.warning("A reply cannot be delivered on %s: %s", self.platform.name, error)
+            _log.warning("A reply cannot be delivered on %s: %s", self.platform.name, as_reason(str(error)))
             return True
         reached(Point.AFTER_SENT)
         await self.door.write(delivering.end_sending, letter, message_id, time.time())
@@ -211,7 +211,7 @@ async def _heard(ask: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwar
         trouble: BaseException = error  # of its own, and not ours
     except Exception as error:  # noqa: BLE001 - of an adapter anything may come, and the others go on
         trouble = error
-    told = f"{type(trouble).__name__}: {trouble}"
+    told = as_reason(f"{type(trouble).__name__}: {trouble}")
     if limit.expired():
         told = f"The platform did not answer within {LONGEST_SEND:g} seconds."
     _log.warning("Nobody knows whether a message arrived: %s", told, exc_info=trouble)

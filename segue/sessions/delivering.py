@@ -186,16 +186,16 @@ def end_sending(tx: Transaction, letter: Letter, message_id: str | None, now: fl
 
 def doubt(tx: Transaction, letter: Letter, reason: str, not_before: float) -> None:
     """Nobody knows whether it arrived."""
-    tx.outbox.change(letter.id, state=str(OutboxState.UNKNOWN), reason=_kept(reason), not_before=not_before)
+    tx.outbox.change(letter.id, state=str(OutboxState.UNKNOWN), reason=as_reason(reason), not_before=not_before)
 
 
 def put_back(tx: Transaction, letter: Letter, state: str, reason: str, not_before: float) -> None:
     """It has certainly not arrived by this attempt: it stands as it did before."""
-    tx.outbox.change(letter.id, state=state, reason=_kept(reason), not_before=not_before)
+    tx.outbox.change(letter.id, state=state, reason=as_reason(reason), not_before=not_before)
 
 
 def give_up_letter(tx: Transaction, letter: Letter, reason: str, now: float) -> None:
-    tx.outbox.change(letter.id, state=str(OutboxState.DEAD), reason=_kept(reason), ended_at=now)
+    tx.outbox.change(letter.id, state=str(OutboxState.DEAD), reason=as_reason(reason), ended_at=now)
 
 
 def pause_after(attempts: int) -> float:
@@ -203,6 +203,6 @@ def pause_after(attempts: int) -> float:
     return float(min(FIRST_PAUSE * 2 ** max(attempts - 1, 0), LONGEST_PAUSE))
 
 
-def _kept(reason: str) -> str:
+def as_reason(reason: str) -> str:
     """What a platform says may be anything; the row has a line of it."""
     return shorten(one_line(reason), LONGEST_REASON)
