@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from typing import NamedTuple
 
-from segue.core.access import AccessRules, Allowed, AskToPair, can_be_known, decide, is_withheld
+from segue.core.access import AccessRules, Allowed, AskToPair, Reason, can_be_known, decide, is_withheld
 from segue.core.inbound import Inbound, kept
 from segue.core.inbox import Want
 from segue.core.keys import KeyRules
@@ -75,6 +75,8 @@ def admit(tx: Transaction, inbound: Inbound, routing: Routing, keys: KeyRules, n
 
 
 def _ignored(tx: Transaction, inbound: Inbound, routing: Routing, keys: KeyRules, now: float) -> Ignored | None:
+    if inbound.is_own:  # whoever may speak there: we would never stop answering ourselves
+        return Ignored(Reason.OWN)
     rules = routing.access(inbound.source.platform)
     if rules is None:
         return None
