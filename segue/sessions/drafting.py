@@ -13,7 +13,7 @@ from segue.core.preferences import decode
 from segue.core.turns import TurnState
 from segue.ports.store import Transaction
 from segue.sessions.delivering import Envelope, Posting, draft_of, held_back, letter_of
-from segue.sessions.leasing import hold
+from segue.sessions.leasing import hold, is_ours
 
 
 class Unshown(StrEnum):
@@ -71,9 +71,8 @@ def note_unshown(tx: Transaction, letter_id: int) -> None:
 
 def may_show_more(tx: Transaction, lease: Lease, letter_id: int) -> bool:
     """Whether an answer is not complete yet, and still ours."""
-    held, letter = tx.leases.find(lease.name), tx.outbox.find(letter_id)
-    is_ours = held is not None and (held.owner, held.epoch) == (lease.owner, lease.epoch)
-    return is_ours and letter is not None and letter.state == OutboxState.DRAFT
+    letter = tx.outbox.find(letter_id)
+    return letter is not None and letter.state == OutboxState.DRAFT and is_ours(tx, lease)
 
 
 def _chat(letter: Letter) -> tuple[str, str, str]:

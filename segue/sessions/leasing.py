@@ -62,6 +62,12 @@ def hold(tx: Transaction, lease: Lease) -> None:
         raise LeaseLost("Another process has taken this session over; nothing of this answer was added to it.")
 
 
+def is_ours(tx: Transaction, lease: Lease) -> bool:
+    """Whether a lease is still ours, for those who only read."""
+    held = tx.leases.find(lease.name)
+    return held is not None and (held.owner, held.epoch) == (lease.owner, lease.epoch)
+
+
 def keep(tx: Transaction, lease: Lease) -> bool:
     """Keep a lease a while longer, if it is still ours."""
     return tx.leases.hold(lease, LEASE_SECONDS)
