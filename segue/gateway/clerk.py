@@ -181,7 +181,7 @@ class Clerk:
     def _memory(self, entry: Entry) -> _Memory:
         """Of whoever gives a command where they give it; those who gave none for longest are forgotten."""
         name = (entry.lane_key, entry.person)
-        memory = self._memories[name] = self._memories.pop(name, None) or _Memory()
+        memory = self._memories[name] = self._memories.pop(name, _Memory())
         if len(self._memories) > MOST_REMEMBERED:
             del self._memories[next(iter(self._memories))]
         return memory
