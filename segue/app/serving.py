@@ -1,8 +1,10 @@
 """A gateway, put together: the settings, the store, the tools by role, and who answers."""
 
+import gc
 import hashlib
 import logging
 import os
+import sys
 import time
 from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
@@ -77,7 +79,19 @@ MAIN = "main"
 _DISGUISE = "gateway:disguise"
 """Where the key is kept that ids are hidden with."""
 
+_UNCOLLECTED = 20_000
+"""Objects that may be left before the first generation is gone through."""
+_SWITCH_SECONDS = 0.001
+
 _log = logging.getLogger(__name__)
+
+
+def settle_in() -> None:
+    """Make a process ready to serve many: what is loaded stays, and no thread waits long for another."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_UNCOLLECTED, 20, 20)
+    sys.setswitchinterval(_SWITCH_SECONDS)
 
 
 class Serving:
@@ -113,7 +127,7 @@ class Serving:
             shown=lambda _entry, _turn_id: _shown,
             turn_seconds=settings.agent.turn_timeout,
             freshness=settings.agent.auto_continue_freshness,
-            ended=self._namer.consider,
+            ended=self._name,
         )
         means = Means(self._reading, self._situated, self._compress, restart, settings.stop_suspends)
         routing = Routing(keys, self._access_on, settings.queue.on, self._agent_of, self._reading, posting)
@@ -307,6 +321,11 @@ class Serving:
             partial(self._summariser, opened), app.new_session_id, lambda: can_write(notes), rules_of(self._settings)
         )
         return Compression(self._door, holder, means)
+
+    async def _name(self, session: Session) -> None:
+        """A conversation that has no title gets one."""
+        if session.title is None:
+            await self._namer.consider(session.id)
 
     async def _small_model(self) -> Model | None:
         found = await self.crew.auxiliary(Preferences())

@@ -54,7 +54,7 @@ def run() -> None:
 
 async def _live(settings: Settings, store: SqlStore, platforms: Sequence[Platform]) -> bool:
     """One life; whether another one is wanted."""
-    from segue.app.serving import Serving
+    from segue.app.serving import Serving, settle_in
 
     stop, is_again = asyncio.Event(), False
 
@@ -69,6 +69,7 @@ async def _live(settings: Settings, store: SqlStore, platforms: Sequence[Platfor
     loop.add_signal_handler(signal.SIGHUP, restart)
     serving = Serving(settings, store, this_run(GATEWAY), platforms, restart)
     serving.begin()
+    settle_in()
     logging.info("Connected to %s.", ", ".join(platform.name for platform in platforms))
     try:
         await serving.gateway.run(stop, lambda: Interruption.RESTART_DRAIN if is_again else Interruption.SHUTDOWN_DRAIN)

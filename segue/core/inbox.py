@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from segue.core.inbound import Inbound
 from segue.core.messages import encode
-from segue.core.sources import SessionSource
+from segue.core.sources import SessionSource, source_from
 
 
 class InboxState(StrEnum):
@@ -69,12 +69,12 @@ class Entry(NamedTuple):
 
     @property
     def source(self) -> SessionSource:
-        return SessionSource.from_dict(json.loads(self.origin))
+        return source_from(self.origin)
 
     @property
     def destination(self) -> SessionSource:
         """Where the answer goes."""
-        return self.source if self.route is None else SessionSource.from_dict(json.loads(self.route))
+        return self.source if self.route is None else source_from(self.route)
 
     @property
     def content(self) -> Any:

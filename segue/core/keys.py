@@ -12,6 +12,7 @@ So two lanes never share a key, and a key can be read back into its lane.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Self
 
 from segue.core import sources
@@ -27,6 +28,7 @@ JOB, HOOK = "cron", "hook"
 _TASK_KINDS = {JOB: 1, HOOK: 1, "api": 2, "subagent": 1, "node": 1}  # how many names each has
 _NODE = "node-"
 
+_MOST_REMEMBERED = 1024
 _PLATFORM = re.compile(r"[a-z][a-z0-9_]*")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 _ENCODED = re.compile("(?:%[0-9A-F]{2})+")
@@ -158,6 +160,7 @@ def build_key(place: Place) -> LaneKey:
     return LaneKey(":".join(map(encode_segment, ["agent", place.agent, *segments])))
 
 
+@lru_cache(_MOST_REMEMBERED)
 def parse_key(key: str, main_key: str = "main") -> Place:
     """The lane of a key; the inverse of `build_key`."""
     tag, *rest = (_decode(segment) for segment in key.split(":"))

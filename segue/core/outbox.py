@@ -21,6 +21,9 @@ class OutboxState(StrEnum):
     """The send policy did not let it go."""
 
 
+MARK = "(sent again) "
+"""Before what may be there twice, where a platform cannot tell."""
+
 UNSENT = (OutboxState.PENDING, OutboxState.SENDING, OutboxState.UNKNOWN)
 
 

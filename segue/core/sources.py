@@ -1,8 +1,10 @@
 """Where a message came from: platform, account, chat, thread and person, as its adapter saw them."""
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import Any, Self
 
 from segue.core.errors import InvalidSource
@@ -10,6 +12,7 @@ from segue.core.text import storable
 
 LONGEST_ID = 500
 LONGEST_NAME = 1000
+_MOST_REMEMBERED = 1024
 _NAMES = frozenset({"chat_name", "user_name", "chat_topic", "label", "subject", "space"})
 
 CRON, WEBHOOK = "cron", "webhook"
@@ -81,6 +84,12 @@ class SessionSource:
 
 
 _FIELDS = tuple(field.name for field in fields(SessionSource))
+
+
+@lru_cache(_MOST_REMEMBERED)
+def source_from(text: str) -> SessionSource:
+    """A source as it is stored, which is asked for again and again while a message is answered."""
+    return SessionSource.from_dict(json.loads(text))
 
 
 def kept_id(given: str) -> str:

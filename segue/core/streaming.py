@@ -10,13 +10,15 @@ Moments are seconds of any clock that does not go back.
 import re
 from typing import NamedTuple
 
-from segue.core.chunks import Measure, characters, chunks, first_chunk
+from segue.core.chunks import Measure, characters, first_chunk
 from segue.core.fences import lines_of, open_fence
 from segue.core.silence import may_be_silent
 
 PATIENCE = 3
 """After so many intervals even a few new characters are shown."""
 
+_AHEAD = 4
+"""What stands behind so many messages does not change the first one, and is not looked at."""
 _HALF_A_FENCE = re.compile(r"[ \t]*(?:`{1,2}|~{1,2}|`{3,}[^`]*|~{3,}.*)")
 _BACKTICKS = re.compile("`+")
 _BOLD = "**"
@@ -47,15 +49,8 @@ class Wait(NamedTuple):
 
     until: float | None = None
     """When something is to be shown if nothing new comes; None if that changes nothing."""
-
-
-class Finish(NamedTuple):
-    """How a complete answer is shown."""
-
-    edit: str | None
-    """What the message that was shown on the way says in the end; None when there is none to edit."""
-    posts: tuple[str, ...] = ()
-    """What is sent as new messages."""
+    not_before: float = 0.0
+    """When it is looked again at the earliest, whatever comes."""
 
 
 def show(
@@ -72,20 +67,15 @@ def show(
     if fresh < streaming.buffer_threshold and now < patient_until:
         return Wait(patient_until)
     text = unfinished(answer, streaming.cursor, longest, measure)
-    return Wait() if text in ("", shown.text) else Shown(now, text, len(answer))
-
-
-def finish(answer: str, shown: Shown, longest: int, measure: Measure = characters) -> Finish:
-    """What the message that was shown says in the end, and what follows it."""
-    pieces = chunks(answer, longest, measure)
-    if not shown.text or not pieces:
-        return Finish(None, tuple(pieces))
-    return Finish(pieces[0], tuple(pieces[1:]))
+    if text in ("", shown.text):
+        return Wait(not_before=now + streaming.edit_interval)
+    return Shown(now, text, len(answer))
 
 
 def unfinished(answer: str, cursor: str, longest: int, measure: Measure = characters) -> str:
     """An answer that is still being written, as it is shown; empty when nothing of it can be shown."""
-    body = _without_half_a_fence(answer).rstrip()
+    ahead = len(answer) - len(answer.lstrip())
+    body = _without_half_a_fence(answer[: ahead + _AHEAD * max(longest, 1)]).rstrip()
     room = longest
     while room > 0 and body:
         beginning = first_chunk(body, room, measure)

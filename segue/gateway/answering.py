@@ -23,6 +23,7 @@ from segue.core.lifecycle import Interruption, Reset, Start
 from segue.core.outbox import What
 from segue.core.preferences import Preferences
 from segue.core.queueing import QueueRules, pause_before
+from segue.core.sessions import Session
 from segue.core.turns import Turn, TurnState
 from segue.gateway.clerk import Clerk
 from segue.gateway.ears import LaneEars
@@ -50,7 +51,7 @@ UNBEGUN_TOLD = "Your message could not be answered, because of a fault of ours. 
 STUCK = "The answer was cut off {} times and is given up. The next message begins a new conversation."
 
 
-async def _nothing_follows(_session_id: str) -> None: ...
+async def _nothing_follows(_session: Session) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +67,8 @@ class Staff:
     """Of a platform."""
     shown: Callable[[Entry, str], Callable[[Event], None]]
     """Shows what happens in a turn to whoever wrote a message."""
-    ended: Callable[[str], Awaitable[None]] = _nothing_follows
-    """What is done when a turn of a session has come to its end."""
+    ended: Callable[[Session], Awaitable[None]] = _nothing_follows
+    """What is done when a turn of a session has come to its end; as the session was when it began."""
     turn_seconds: float = 1800.0
     freshness: float = 3600.0
     most_attempts: int = MOST_ATTEMPTS
@@ -177,7 +178,7 @@ class Office:
             self._sent()
 
     async def _next(self, holder: LaneHolder, key: str, stirred: asyncio.Event) -> bool:
-        due = await self._door.read(self._due, key)
+        due = await self._door.read(next_due, key, self._staff.queue)
         match due:
             case None:
                 return False
@@ -194,10 +195,6 @@ class Office:
                     return True  # it is looked again what is due
                 return await self._answer(holder, due)
         return True
-
-    def _due(self, tx: Transaction, key: str) -> "CutOff | Forgotten | Carry | AnswerThese | None":
-        waiting = tx.inbox.waiting(key, 1)
-        return next_due(tx, key, self._staff.queue(waiting[0].platform if waiting else ""))
 
     async def _has_paused(self, stirred: asyncio.Event, entries: Sequence[Entry]) -> bool:
         """Wait for a moment for what is said next; whether there was something to wait for."""
@@ -317,7 +314,7 @@ class Office:
             del self._running[key]
             self._ends.pop(turn.id, None)
             self._sent()
-        await self._staff.ended(begun.opened.session.id)
+        await self._staff.ended(begun.opened.session)
 
     def _ending(self, tx: Transaction, outcome: Outcome) -> None:
         """What ends with a turn, in its transaction."""

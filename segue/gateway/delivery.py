@@ -5,22 +5,27 @@ import logging
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
+from typing import ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
 from segue.agent.door import Door
 from segue.core.errors import LeaseLost, StoreError
 from segue.core.outbox import Letter, OutboxState, What
+from segue.core.text import storable
 from segue.hookspecs import ReplyDelivered, Tell, nobody
 from segue.ports.failpoints import Point, reached
-from segue.ports.platform import Platform, Post, SendLater, SendRefused, SendUnknown
+from segue.ports.platform import Platform, Post, SendLater, SendRefused, SendUnknown, Sent
 from segue.ports.store import Transaction
 from segue.sessions import delivering
-from segue.sessions.delivering import MOST_ATTEMPTS, pause_after
+from segue.sessions.delivering import MOST_ATTEMPTS, marked, pause_after
 
 LOOK_SECONDS = 1.0
 MOST_CHATS = 32
-MARK = "(sent again) "
-"""Before what may be there twice, where a platform cannot tell."""
+LONGEST_SEND = 60.0
+"""Seconds after which a platform that does not answer is not waited for."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -33,7 +38,8 @@ class Delivery:
     """Sends what is for one platform."""
 
     def __init__(self, door: Door, platform: Platform, tell: Tell = nobody) -> None:
-        self._door = door
+        self.door = door
+        """For whoever sends there. Nothing gets through when somebody else does."""
         self._tell = tell
         self._chats: dict[str, deque[Letter]] = {}
         self._senders: dict[str, asyncio.Task[None]] = {}
@@ -51,7 +57,7 @@ class Delivery:
 
     async def run(self) -> None:
         """Send what there is, until cancelled. Nobody else sends for this platform now."""
-        await self._trying(lambda: self._door.write(self._doubt))
+        await self._trying(lambda: self.door.write(self._doubt))
         self.is_running = True
         try:
             while True:
@@ -82,11 +88,12 @@ class Delivery:
         tx.outbox.doubt_sending(self.platform.name, self.platform.account)
 
     async def _collect(self) -> None:
+        """Find what is to be sent and not known yet."""
+        known = frozenset(self._known)
         name, account = self.platform.name, self.platform.account
-        for letter in await self._door.read(lambda tx: tx.outbox.unsent(name, account)):
-            if letter.id not in self._known:
-                self._known.add(letter.id)
-                self._chats.setdefault(letter.chat, deque()).append(letter)
+        for letter in await self.door.read(lambda tx: tx.outbox.unsent(name, account, known)):
+            self._known.add(letter.id)
+            self._chats.setdefault(letter.chat, deque()).append(letter)
         for chat in list(self._chats):
             if chat not in self._senders:
                 self._senders[chat] = asyncio.create_task(self._send_all(chat))
@@ -132,7 +139,7 @@ class Delivery:
     async def _attempt(self, waiting: "deque[Letter]", letter: Letter) -> bool:
         reached(Point.BEFORE_SENDING)
         has_key = self.platform.traits.has_key
-        leaving = await self._door.write(delivering.begin_sending, letter.id, has_key=has_key)
+        leaving = await self.door.write(delivering.begin_sending, letter.id, has_key=has_key)
         if leaving is None:
             return True
         letter = waiting[0] = leaving.letter
@@ -140,21 +147,21 @@ class Delivery:
         try:
             message_id = await self._hand_over(letter, leaving.was)
         except SendLater as error:
-            at = time.time() + (error.seconds if error.seconds is not None else pause_after(letter.attempts))
-            await self._door.write(delivering.put_back, letter, leaving.was, str(error), at)
+            at = time.time() + max(pause_after(letter.attempts), error.seconds or 0.0)
+            await self.door.write(delivering.put_back, letter, leaving.was, str(error), at)
             waiting[0] = letter._replace(state=leaving.was, not_before=at)
             return False
         except SendUnknown as error:
             return await self._doubted(waiting, letter, str(error))
         except _EditRefused:
-            waiting[0] = await self._door.write(delivering.send_anew, letter)
+            waiting[0] = await self.door.write(delivering.send_anew, letter)
             return False
         except SendRefused as error:
-            await self._door.write(delivering.give_up_letter, letter, str(error), time.time())
+            await self.door.write(delivering.give_up_letter, letter, str(error), time.time())
             _log.warning("A reply cannot be delivered on %s: %s", self.platform.name, error)
             return True
         reached(Point.AFTER_SENT)
-        await self._door.write(delivering.end_sending, letter, message_id, time.time())
+        await self.door.write(delivering.end_sending, letter, message_id, time.time())
         reached(Point.AFTER_DELIVERED)
         if letter.what == What.REPLY:
             self._tell(_delivered(letter, message_id))
@@ -162,25 +169,25 @@ class Delivery:
 
     async def _hand_over(self, letter: Letter, was: str) -> str | None:
         """Let the platform have it, as a message or as what a message says from now on; what it calls that."""
-        text = MARK + letter.text if letter.is_repeat else letter.text
+        text = marked(letter.text, self.platform.traits) if letter.is_repeat else letter.text
         post = Post(letter.source, text, letter.key, letter.reply_to)
         message_id, may_say_less = letter.message_id, letter.is_shown
         if message_id is None:
-            message_id = (await self.platform.send(post)).message_id
+            message_id = name_of(await _heard(self.platform.send, post))
             may_say_less = was == OutboxState.UNKNOWN and letter.is_shown and not letter.is_repeat
         if message_id is not None and may_say_less:
             try:
-                await self.platform.edit(post, message_id)
+                await _heard(self.platform.edit, post, message_id)
             except SendRefused as error:
                 raise _EditRefused(str(error)) from None
         return message_id
 
     async def _doubted(self, waiting: "deque[Letter]", letter: Letter, reason: str) -> bool:
         if letter.attempts >= MOST_ATTEMPTS:
-            await self._door.write(delivering.give_up_letter, letter, reason, time.time())
+            await self.door.write(delivering.give_up_letter, letter, reason, time.time())
             return True
         at = time.time() + pause_after(letter.attempts)
-        await self._door.write(delivering.doubt, letter, reason, at)
+        await self.door.write(delivering.doubt, letter, reason, at)
         waiting[0] = letter._replace(state=OutboxState.UNKNOWN, not_before=at)
         return False
 
@@ -189,6 +196,32 @@ class Delivery:
             await act()
         except StoreError as error:
             _log.warning("The store does not answer; it is tried again: %s", error)
+
+
+async def _heard(ask: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What a platform says, in the words of the port: whatever else it raises, what it was given may have arrived."""
+    try:
+        async with asyncio.timeout(LONGEST_SEND) as limit:
+            return await ask(*args, **kwargs)
+    except (SendLater, SendUnknown, SendRefused):
+        raise
+    except asyncio.CancelledError as error:
+        if (task := asyncio.current_task()) is None or task.cancelling():
+            raise
+        trouble: BaseException = error  # of its own, and not ours
+    except Exception as error:  # noqa: BLE001 - of an adapter anything may come, and the others go on
+        trouble = error
+    told = f"{type(trouble).__name__}: {trouble}"
+    if limit.expired():
+        told = f"The platform did not answer within {LONGEST_SEND:g} seconds."
+    _log.warning("Nobody knows whether a message arrived: %s", told, exc_info=trouble)
+    raise SendUnknown(told)
+
+
+def name_of(sent: Sent) -> str | None:
+    """What a platform calls a message, as it can be kept; some say it as a number, and some say nothing."""
+    name = getattr(sent, "message_id", None)
+    return None if name is None else storable(str(name))
 
 
 def _delivered(letter: Letter, message_id: str | None) -> ReplyDelivered:

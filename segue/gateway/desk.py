@@ -66,9 +66,6 @@ class Desk:
         if self._writing is not None:
             await asyncio.wait({self._writing})
 
-    def close_door(self) -> None:
-        self._door.close()
-
     async def _write(self) -> None:
         while self._waiting:
             batch, self._waiting = self._waiting[:MOST_AT_ONCE], self._waiting[MOST_AT_ONCE:]

@@ -50,6 +50,7 @@ class Gateway:
     watcher: Watcher
     hooks: Hooks
     drain_seconds: float = 30.0
+    other_doors: Sequence[Door] = ()
     questions: Agreements | None = None
     """Those that wait for an answer in a chat."""
     _doing: "set[asyncio.Task[None]]" = field(default_factory=set)
@@ -70,8 +71,8 @@ class Gateway:
 
     def close(self) -> None:
         """Nothing more is read or written."""
-        self.door.close()
-        self.desk.close_door()
+        for door in (self.door, *self.other_doors):
+            door.close()
 
     def accepted(self, accepted: Accepted) -> None:
         """A message has been put down."""

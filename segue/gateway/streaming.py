@@ -19,12 +19,12 @@ from segue.core.inbox import Entry, chat_of
 from segue.core.leases import Lease
 from segue.core.outbox import Letter, What
 from segue.core.streaming import Shown, Streaming, Wait, show
-from segue.gateway.delivery import Delivery
+from segue.gateway.delivery import Delivery, name_of
 from segue.ports.failpoints import Point, reached
 from segue.ports.platform import Platform, Post, SendFailed, SendLater, SendRefused
 from segue.sessions import drafting
 from segue.sessions.answering import Begun
-from segue.sessions.delivering import Envelope, Posting, envelope_of, held_back
+from segue.sessions.delivering import Envelope, Posting, envelope_of, held_back, room_on
 from segue.sessions.drafting import Drafted, Unshown
 
 NAP = 0.02
@@ -193,12 +193,13 @@ class Stream:
         now, traits = _now(), self.spot.platform.traits
         if now < self._not_before or not self.spot.delivery.is_running:
             return Wait(max(self._not_before, now + SHORTEST_PAUSE))
-        return show(self._said, self._shown, now, self._streaming, traits.longest, MEASURES[traits.units])
+        return show(self._said, self._shown, now, self._streaming, room_on(traits), MEASURES[traits.units])
 
     async def _look(self) -> float | None:
         """Show the latest if it is time to; when that is the case otherwise, if nothing more comes."""
         decided = self._decide()
         if isinstance(decided, Wait):
+            self._not_before = max(self._not_before, decided.not_before)
             return decided.until
         async with self.spot.delivery.alone_in(self._chat):
             decided = self._decide()  # while others sent something there, more has come
@@ -243,11 +244,12 @@ class Stream:
         except (SendLater, SendRefused):
             self._letter = None
             if drafted.is_new:
-                await spot.door.write(drafting.note_unshown, letter.id)
+                await spot.delivery.door.write(drafting.note_unshown, spot.lease, letter.id)
             raise
         reached(Point.AFTER_SHOWN)
-        await spot.door.write(drafting.note_shown, letter.id, sent.message_id)
-        self._letter = letter._replace(message_id=sent.message_id)
+        message_id = name_of(sent)
+        await spot.door.write(drafting.note_shown, letter.id, message_id)
+        self._letter = letter._replace(message_id=message_id)
         reached(Point.AFTER_SHOWN_IS_NOTED)
         return True
 

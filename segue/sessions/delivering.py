@@ -7,15 +7,17 @@ from typing import NamedTuple
 from segue.core.chunks import MEASURES, chunks
 from segue.core.ids import LaneKey
 from segue.core.inbox import Entry, chat_of
-from segue.core.outbox import UNSENT, Letter, OutboxState, What
+from segue.core.outbox import MARK, UNSENT, Letter, OutboxState, What
 from segue.core.sending import Delivery, SendPolicy, Suppression, suppress
 from segue.core.sources import SessionSource
-from segue.core.text import storable
+from segue.core.text import one_line, shorten, storable
 from segue.ports.platform import Traits
 from segue.ports.store import Transaction
 
 MOST_ATTEMPTS = 8
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
+LONGEST_REASON = 500
+"""Characters of what a platform says of its failure."""
 
 
 class Posting(NamedTuple):
@@ -81,7 +83,7 @@ def post(
     traits = posting.traits(source.platform, source.account or "")
     if traits is not None and not traits.can_send:
         return 0
-    pieces = chunks(text, traits.longest, MEASURES[traits.units]) if traits else [text]
+    pieces = chunks(text, room_on(traits), MEASURES[traits.units]) if traits else [text]
     held = held_back(posting, envelope, what, override)
     for number, piece in enumerate(pieces):
         letter = letter_of(envelope, number, piece, what, now)
@@ -121,6 +123,17 @@ def letter_of(envelope: Envelope, number: int, text: str, what: What, now: float
         created_at=now,
         reply_to=envelope.reply_to if number == 0 else None,
     )
+
+
+def room_on(traits: Traits) -> int:
+    """How long a piece may be: where it may have to be sent again with a mark, there is room for that, too."""
+    room = traits.longest - MEASURES[traits.units](MARK)
+    return traits.longest if traits.has_key or room < traits.longest // 2 else room
+
+
+def marked(text: str, traits: Traits) -> str:
+    """A piece that may be there twice. One that would become too long says nothing of it: it would not arrive."""
+    return MARK + text if MEASURES[traits.units](MARK + text) <= traits.longest else text
 
 
 def draft_of(tx: Transaction, turn_id: str | None) -> Letter | None:
@@ -173,18 +186,23 @@ def end_sending(tx: Transaction, letter: Letter, message_id: str | None, now: fl
 
 def doubt(tx: Transaction, letter: Letter, reason: str, not_before: float) -> None:
     """Nobody knows whether it arrived."""
-    tx.outbox.change(letter.id, state=str(OutboxState.UNKNOWN), reason=reason, not_before=not_before)
+    tx.outbox.change(letter.id, state=str(OutboxState.UNKNOWN), reason=_kept(reason), not_before=not_before)
 
 
 def put_back(tx: Transaction, letter: Letter, state: str, reason: str, not_before: float) -> None:
     """It has certainly not arrived by this attempt: it stands as it did before."""
-    tx.outbox.change(letter.id, state=state, reason=reason, not_before=not_before)
+    tx.outbox.change(letter.id, state=state, reason=_kept(reason), not_before=not_before)
 
 
 def give_up_letter(tx: Transaction, letter: Letter, reason: str, now: float) -> None:
-    tx.outbox.change(letter.id, state=str(OutboxState.DEAD), reason=reason, ended_at=now)
+    tx.outbox.change(letter.id, state=str(OutboxState.DEAD), reason=_kept(reason), ended_at=now)
 
 
 def pause_after(attempts: int) -> float:
     """How many seconds to wait after so many attempts."""
     return float(min(FIRST_PAUSE * 2 ** max(attempts - 1, 0), LONGEST_PAUSE))
+
+
+def _kept(reason: str) -> str:
+    """What a platform says may be anything; the row has a line of it."""
+    return shorten(one_line(reason), LONGEST_REASON)

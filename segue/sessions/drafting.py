@@ -60,12 +60,17 @@ def note_shown(tx: Transaction, letter_id: int, message_id: str | None) -> None:
     tx.outbox.change(letter_id, message_id=message_id)
 
 
-def note_unshown(tx: Transaction, letter_id: int) -> None:
-    """It is certainly not there: what was written meanwhile is sent like anything else."""
+def note_unshown(tx: Transaction, lease: Lease, letter_id: int) -> None:
+    """It is certainly not there: what was written meanwhile is sent like anything else.
+
+    That is known only of what nobody else has tried: neither who answers in that lane now nor who delivers.
+    """
     letter = tx.outbox.find(letter_id)
-    if letter is not None and letter.state == OutboxState.DRAFT:
+    if letter is None or letter.message_id is not None:
+        return
+    if letter.state == OutboxState.DRAFT and is_ours(tx, lease):
         tx.outbox.remove(letter_id)
-    elif letter is not None:
+    elif letter.state == OutboxState.UNKNOWN and letter.attempts == 0:
         tx.outbox.change(letter_id, state=str(OutboxState.PENDING), is_shown=0)
 
 

@@ -9,7 +9,7 @@ from segue.core.lifecycle import Lane, Phase
 from segue.core.moments import instant
 from segue.core.policy import ResetReason
 from segue.core.scope import Scope
-from segue.core.sources import SessionSource
+from segue.core.sources import SessionSource, source_from
 from segue.ports.store import Lanes, ResetRow
 from segue.storage.sql import ALL, Executor, Row, columns, placeholders, visible
 
@@ -118,7 +118,7 @@ def _lane(row: Row) -> Lane:
         key=LaneKey(values.pop("key")),
         session_id=None if session_id is None else SessionId(session_id),
         phase=Phase(values.pop("phase")),
-        origin=None if origin is None else SessionSource.from_dict(json.loads(origin)),
+        origin=None if origin is None else source_from(origin),
         **values,
     )
 

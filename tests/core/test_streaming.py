@@ -7,10 +7,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from segue.core.chunks import MEASURES, characters, chunks
+from segue.core.chunks import MEASURES, characters
 from segue.core.fences import open_fence
 from segue.core.silence import is_silent
-from segue.core.streaming import PATIENCE, Finish, Shown, Streaming, Wait, balanced, finish, show, unfinished
+from segue.core.streaming import PATIENCE, Shown, Streaming, Wait, balanced, show, unfinished
 
 SETTINGS = Streaming(edit_interval=1.0, buffer_threshold=10, cursor="▌")
 LONG_AGO = 100.0
@@ -140,7 +140,7 @@ def test_what_is_balanced_stays_as_it_is(answer: str) -> None:
     assert balanced(once) == once
 
 
-def test_a_text_that_does_not_fit_stops_growing_and_the_rest_comes_in_the_end() -> None:
+def test_a_text_that_does_not_fit_stops_growing() -> None:
     answer = "".join(f"Sentence number {number} is here. " for number in range(40))
     shown, seen = Shown(0.0), []
     for step in range(1, 60):
@@ -151,7 +151,29 @@ def test_a_text_that_does_not_fit_stops_growing_and_the_rest_comes_in_the_end() 
     assert len(seen) > 3
     assert len(set(seen)) == len(seen)
     assert max(map(len, seen)) <= 200
-    assert finish(answer, shown, 200) == Finish(chunks(answer, 200)[0], tuple(chunks(answer, 200)[1:]))
+
+
+def test_a_message_that_is_full_is_looked_at_again_after_an_interval() -> None:
+    answer = "word " * 100
+    full = show(answer, Shown(0.0), LONG_AGO, SETTINGS, 200)
+    assert isinstance(full, Shown)
+    later = LONG_AGO + 2.0
+    assert show(answer * 2, full, later, SETTINGS, 200) == Wait(not_before=later + SETTINGS.edit_interval)
+
+
+def test_what_lies_far_behind_the_first_message_costs_nothing() -> None:
+    def cost(words: int) -> int:
+        measured = 0
+
+        def measure(text: str) -> int:
+            nonlocal measured
+            measured += len(text)
+            return len(text)
+
+        unfinished("word\n" * words, "▌", 200, measure)
+        return measured
+
+    assert cost(1_000) == cost(10_000)
 
 
 @given(answers, st.integers(1, 10))
@@ -164,13 +186,6 @@ def test_edits_keep_their_distance(answer: str, pace: int) -> None:
             moments.append(found.at)
             shown = found
     assert all(later - earlier >= SETTINGS.edit_interval for earlier, later in pairwise(moments))
-
-
-def test_the_final_text_is_exact() -> None:
-    answer = " **odd `text\n```\n"
-    assert finish(answer, Shown(1.0, "odd▌", 3), 2000) == Finish(answer)
-    assert finish(answer, Shown(1.0), 2000) == Finish(None, (answer,))
-    assert finish("", Shown(1.0, "odd▌", 3), 2000) == Finish(None)
 
 
 def test_a_cursor_of_nothing_leaves_the_text_alone() -> None:

@@ -133,14 +133,50 @@ def test_whoever_has_lost_the_lane_shows_no_more(store: SqlStore) -> None:
 def test_what_certainly_is_not_there_is_sent_like_anything_else(store: SqlStore) -> None:
     def look(desk: Desk) -> None:
         letter = desk.drafted()
-        desk.store.write(OWNER, note_unshown, letter.id)
+        desk.store.write(OWNER, note_unshown, desk.lease, letter.id)
         assert desk.letter(letter.id) is None
         again = desk.drafted()
         desk.complete()
-        desk.store.write(OWNER, note_unshown, again.id)
+        desk.store.write(OWNER, note_unshown, desk.lease, again.id)
         pending = desk.letter(again.id)
         assert pending is not None
         assert (pending.state, pending.is_shown) == ("pending", 0)
+
+    during_a_turn(store, look)
+
+
+@pytest.mark.parametrize(
+    "meanwhile",
+    [
+        {"state": "delivered", "message_id": "p1", "attempts": 1},
+        {"state": "sending", "attempts": 1},
+        {"state": "unknown", "attempts": 1},
+        {"state": "dead", "attempts": 1},
+        {"state": "unknown", "message_id": "p1"},
+    ],
+    ids=str,
+)
+def test_what_another_gateway_has_sent_meanwhile_is_not_sent_like_anything_else(
+    store: SqlStore, meanwhile: dict[str, str | int]
+) -> None:
+    def look(desk: Desk) -> None:
+        letter = desk.drafted()
+        desk.complete()
+        desk.store.write(OWNER, lambda tx: tx.outbox.change(letter.id, **meanwhile))
+        before = desk.letter(letter.id)
+        desk.store.write(OWNER, note_unshown, desk.lease, letter.id)
+        assert desk.letter(letter.id) == before
+        desk.store.write(OWNER, lambda tx: tx.outbox.remove(letter.id))
+
+    during_a_turn(store, look)
+
+
+def test_whoever_has_lost_the_lane_does_not_forget_what_its_new_holder_shows(store: SqlStore) -> None:
+    def look(desk: Desk) -> None:
+        letter = desk.drafted()
+        lost = desk.lease._replace(epoch=desk.lease.epoch - 1)
+        desk.store.write(OWNER, note_unshown, lost, letter.id)
+        assert desk.letter(letter.id) == letter
 
     during_a_turn(store, look)
 

@@ -4,23 +4,25 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from lane_house import Building, dm, echo
 from places import Probe
 
-from segue.core.chunks import chunks
+from segue.core.chunks import Measure, chunks
 from segue.core.errors import ModelError
 from segue.core.events import Reply, Text, ToolCall
 from segue.core.fences import open_fence
+from segue.core.leases import Run, platform_lease
 from segue.core.outbox import What
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.sending import Action, SendPolicy
 from segue.core.sources import SessionSource
-from segue.core.streaming import Streaming, balanced
+from segue.core.streaming import Streaming, balanced, unfinished
 from segue.ports.model import Request
-from segue.ports.platform import Post, SendRefused, Sent
+from segue.ports.platform import Post, SendLater, SendRefused, Sent
+from segue.ports.store import Transaction
 from segue.sessions.delivering import Envelope, Posting, post
 from segue.storage.store import SqlStore
 from segue.testing import ScriptedModel, ScriptedPlatform, Stage
@@ -112,6 +114,34 @@ def test_what_does_not_fit_follows_in_messages_of_its_own(store: SqlStore) -> No
     assert not any(one.versions for one in others)
 
 
+def test_a_message_that_is_full_is_not_looked_at_with_every_word(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[float] = []
+
+    def counted(answer: str, cursor: str, longest: int, measure: Measure) -> str:
+        looks.append(time.monotonic())
+        return unfinished(answer, cursor, longest, measure)
+
+    monkeypatch.setattr("segue.core.streaming.unfinished", counted)
+    stage = Stage()
+    platform = ScriptedPlatform(stage, traits=TRAITS._replace(longest=100))
+    streaming = LIVELY._replace(edit_interval=0.5)
+    ask(Building(store, stage, model=says(ANSWER * 3, 0.015), streaming=streaming, only=[platform]))
+    after = [at for at in looks if at > stage.posted[0].moments[-2]]  # the last edit but one filled it
+    assert len(after) >= 2
+    assert min(later - earlier for earlier, later in pairwise(after)) >= 0.5
+
+
+def test_a_platform_may_name_what_is_shown_by_a_number(store: SqlStore) -> None:
+    stage = Stage()
+    ask(Building(store, stage, model=says(ANSWER), streaming=LIVELY, only=[Counting(stage)]))
+    [posted] = stage.posted
+    assert posted.text == ANSWER
+    assert posted.versions
+    assert states(store) == ["delivered"]
+
+
 def test_a_few_words_are_not_shown_before_they_are_complete(store: SqlStore) -> None:
     building = Building(store, Stage(), model=says("It is noon."), streaming=Streaming())
     ask(building)
@@ -167,6 +197,30 @@ def test_a_platform_that_does_not_answer_does_not_keep_the_turn_waiting(store: S
     assert len(posted.versions) == 1
 
 
+def test_what_could_not_be_shown_is_left_to_the_gateway_that_has_the_platform_by_then(store: SqlStore) -> None:
+    stage = Stage()
+    platform = Slow(stage, refuses=True)
+    building = Building(store, stage, model=says(ANSWER), streaming=LIVELY, only=[platform], is_gone=lambda _: False)
+
+    async def work() -> None:
+        stage.say(dm(), "how?")
+        await until(lambda: platform.asked)
+        await until(lambda: stored(store))
+        store.write(OWNER, take_platform)
+        platform.answers.set()
+        await until(lambda: not building.gateway.connections[0].link.is_up)
+        await asyncio.sleep(0.3)
+        assert states(store) == ["unknown"]
+
+    building.run(work)
+
+
+def take_platform(tx: Transaction) -> None:
+    """Another gateway is connected from now on."""
+    tx.leases.add_run(Run("other", "segue gateway", "there", "boot", 8, "1", tx.leases.now(), tx.leases.now()))
+    tx.leases.take(platform_lease("scripted", ""), "other", "owner", 15.0)
+
+
 @pytest.mark.parametrize("has_key", [True, False], ids=["with a key", "without"])
 def test_an_edit_that_is_still_on_its_way_does_not_undo_the_end(store: SqlStore, has_key: bool) -> None:
     stage = Stage(has_key=has_key)
@@ -213,7 +267,7 @@ def test_an_answer_whose_message_was_removed_is_another_message(store: SqlStore)
 
 def test_nothing_is_shown_while_something_older_waits_for_the_chat(store: SqlStore) -> None:
     stage = Stage()
-    stage.before_post = Refusing(times=4, seconds=0.2, only="an older word")
+    stage.before_post = Refusing(times=1, seconds=0.5, only="an older word")
     building = Building(store, stage, model=says(ANSWER, 0.05), streaming=LIVELY)
     letter = Envelope(LANE, "scripted:alice", "", dm(), "older")
     posting = Posting(lambda _platform, _account: TRAITS)
@@ -295,6 +349,17 @@ class Watched(ScriptedPlatform):
         self.typed_beside_words += bool(self.stage.posted)
 
 
+class Counting(ScriptedPlatform):
+    """Names messages by numbers."""
+
+    async def send(self, post: Post) -> Sent:
+        sent = await super().send(post)
+        return Sent(cast(str, int((sent.message_id or "").removeprefix("p"))))
+
+    async def edit(self, post: Post, message_id: str) -> None:
+        await super().edit(post, f"p{message_id}")
+
+
 class Clumsy(ScriptedPlatform):
     async def typing(self, route: SessionSource) -> None:
         raise RuntimeError(f"nobody can see that in {route.chat_id}")
@@ -303,11 +368,12 @@ class Clumsy(ScriptedPlatform):
 class Slow(ScriptedPlatform):
     """Does not answer what it is asked first before it is told to."""
 
-    def __init__(self, stage: Stage, *, edits_only: bool = False) -> None:
+    def __init__(self, stage: Stage, *, edits_only: bool = False, refuses: bool = False) -> None:
         super().__init__(stage)
         self.asked = 0
         self.answers = asyncio.Event()
         self._edits_only = edits_only
+        self._refuses = refuses
 
     async def send(self, post: Post) -> Sent:
         if not self._edits_only:
@@ -322,6 +388,8 @@ class Slow(ScriptedPlatform):
         self.asked += 1
         if self.asked == 1:
             await self.answers.wait()
+            if self._refuses:
+                raise SendLater("Not now.")
 
 
 class Removing(ScriptedPlatform):

@@ -151,7 +151,7 @@ class Bench:
         if lane not in self.holders:
             lease = self.write(take_lane, lane, self.presence.run.id, self.presence.is_gone)
             self.holders[lane] = LaneHolder(self.presence, lease)
-        return self.store.read(OWNER, next_due, lane, self.queue)
+        return self.store.read(OWNER, next_due, lane, lambda _: self.queue)
 
     def work(self, lane: str, due: Due) -> None:
         """Do the next thing in a lane; a turn stays open until somebody ends it."""

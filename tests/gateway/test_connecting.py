@@ -1,0 +1,205 @@
+"""A platform stays connected: what goes wrong where messages come in stops nothing that goes out, and passes."""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+import pytest
+from lane_house import Building, dm, echo
+
+from segue.core.errors import StoreFull
+from segue.core.inbound import Inbound, Receipt
+from segue.core.leases import Run, platform_lease
+from segue.core.outbox import What
+from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.gateway.connecting import FIRST_PAUSE, MOST_FAILURES
+from segue.ports.platform import Intake, Post, Sent
+from segue.ports.store import Transaction
+from segue.sessions.delivering import Envelope, Posting, post
+from segue.storage.store import SqlStore
+from segue.testing import ScriptedModel, ScriptedPlatform, Stage
+from segue.testing.platform import TRAITS
+
+
+async def until(is_so: Callable[[], object], seconds: float = 10.0) -> None:
+    async with asyncio.timeout(seconds):
+        while not is_so():
+            await asyncio.sleep(0.02)
+
+
+class Fragile(ScriptedPlatform):
+    """Fails for some times, once it has been connected for a moment; without an error it only ends."""
+
+    def __init__(self, stage: Stage, error: BaseException | None = None, times: int = 1) -> None:
+        super().__init__(stage)
+        self.begun = 0
+        self._error, self._times = error, times
+
+    async def run(self, intake: Intake) -> None:
+        self.begun += 1
+        if self.begun > self._times:
+            await super().run(intake)
+        await asyncio.sleep(0.05)
+        if self._error is not None:
+            raise self._error
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ConnectionError("reset"), "ConnectionError: reset"),
+        (None, "The connection came to an end."),
+        (asyncio.CancelledError(), "The connection came to an end."),
+    ],
+)
+def test_an_adapter_that_fails_or_ends_is_begun_again(store: SqlStore, error: BaseException | None, told: str) -> None:
+    stage = Stage()
+    platform = Fragile(stage, error)
+    building = Building(store, stage, only=[platform])
+    link = building.gateway.connections[0].link
+
+    async def work() -> None:
+        await until(lambda: link.failures)
+        assert (link.is_up, link.trouble) == (False, told)
+        stage.say(dm(), "hello")
+        await building.quiet()
+
+    building.run(work)
+    assert platform.begun == 2
+    assert stage.posted_to("alice") == ["You said: hello"]
+
+
+def test_who_has_been_connected_for_a_while_has_not_failed_before(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("segue.gateway.connecting.STEADY_SECONDS", 0.3)
+    stage = Stage()
+    platform = Fragile(stage, ConnectionError("reset"), times=2)
+    building = Building(store, stage, only=[platform])
+    link = building.gateway.connections[0].link
+
+    async def work() -> None:
+        await until(lambda: link.failures == 2)
+        await until(lambda: link.is_up and not link.failures)
+
+    building.run(work)
+    assert platform.begun == 3
+
+
+def test_a_gateway_that_waits_for_another_one_has_not_failed(store: SqlStore) -> None:
+    stage = Stage()
+    building = Building(store, stage, is_gone=lambda _: False)
+    link = building.gateway.connections[0].link
+
+    def take(tx: Transaction) -> None:
+        tx.leases.add_run(Run("other", "segue gateway", "there", "boot", 8, "1", tx.leases.now(), tx.leases.now()))
+        tx.leases.take(platform_lease("scripted", ""), "other", "owner", 15.0)
+
+    store.write(OWNER, take)
+
+    async def work() -> None:
+        stage.say(dm(), "hello")
+        await asyncio.sleep(2.5 * FIRST_PAUSE)
+        assert (link.is_up, link.failures) == (False, 0)
+        store.write(OWNER, lambda tx: tx.leases.change_run("other", ended_at=1.0))
+        await building.quiet(5.0)
+
+    building.run(work)
+    assert stage.posted_to("alice") == ["You said: hello"]
+
+
+class Slow(Fragile):
+    """Takes its time to send."""
+
+    async def send(self, post: Post) -> Sent:
+        sent = await super().send(post)
+        await asyncio.sleep(2.5 * FIRST_PAUSE)
+        return sent
+
+
+def test_what_is_being_sent_outlives_an_adapter_that_fails(store: SqlStore) -> None:
+    stage = Stage(has_key=False)
+    platform = Slow(stage, ConnectionError("reset"), times=MOST_FAILURES - 1)
+    building = Building(store, stage, only=[platform])
+    leave_a_letter(store)
+    building.run(building.quiet)
+    assert platform.begun >= 2
+    assert stage.posted_to("alice") == ["Good news."]
+
+
+def test_an_adapter_that_fails_too_often_gives_way_to_another_gateway(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("segue.gateway.connecting.KEPT_SECONDS", 0.1)
+    stage, now = Stage(), time.time()
+    runs = [Run(name, "segue gateway", name, "boot", 7, "1", now, now) for name in ("one", "two")]
+    broken = Fragile(stage, ConnectionError("reset"), times=99)
+    one = Building(store, stage, name="one", run=runs[0], only=[broken], is_gone=lambda _: False)
+    two = Building(store, stage, name="two", run=runs[1], is_gone=lambda _: False)
+
+    async def work() -> None:
+        stop = asyncio.Event()
+        living = asyncio.create_task(two.gateway.run(stop))
+        try:
+            stage.say(dm(), "hello")
+            await two.quiet(30.0)
+        finally:
+            stop.set()
+            await living
+            two.gateway.close()
+
+    one.run(work)
+    assert broken.begun >= MOST_FAILURES
+    assert stage.posted_to("alice") == ["You said: hello"]
+
+
+def test_while_nothing_can_be_stored_what_is_to_be_sent_is_sent_and_it_goes_on_soon(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = Stage()
+    building = Building(store, stage)
+    desk, link = building.gateway.desk, building.gateway.connections[0].link
+    receive, tries = desk.receive, 0
+
+    async def full(_inbound: Inbound) -> Receipt:
+        nonlocal tries
+        tries += 1
+        raise StoreFull("The disk is full.")
+
+    async def work() -> None:
+        monkeypatch.setattr(desk, "receive", full)
+        stage.say(dm("bob"), "hello")
+        await until(lambda: tries == 1)
+        leave_a_letter(store)
+        await until(lambda: stage.posted_to("alice"), 3.0)
+        await until(lambda: tries == 4)
+        assert (link.trouble, link.failures) == ("The disk is full.", 0)
+        monkeypatch.setattr(desk, "receive", receive)
+        await until(lambda: stage.posted_to("bob"), 5.0)
+
+    building.run(work)
+
+
+def test_what_is_answered_while_a_gateway_ends_is_sent_though_somebody_writes(store: SqlStore) -> None:
+    stage = Stage()
+    building = Building(store, stage, model=ScriptedModel(echo, pause=0.5))
+
+    async def work() -> None:
+        stop = asyncio.Event()
+        living = asyncio.create_task(building.gateway.run(stop))
+        stage.say(dm(), "one two three")
+        await until(lambda: building.model.asked)
+        stop.set()
+        await until(lambda: not building.gateway.desk.is_open)
+        stage.say(dm("bob"), "are you there?")
+        await living
+        building.gateway.close()
+
+    asyncio.run(asyncio.wait_for(work(), 30))
+    assert stage.posted_to("alice") == ["You said: one two three"]
+
+
+def leave_a_letter(store: SqlStore) -> None:
+    envelope = Envelope("agent:main:scripted:dm:alice", "scripted:alice", "", dm(), "news")
+    posting = Posting(lambda _platform, _account: TRAITS)
+    store.write(OWNER, lambda tx: post(tx, posting, envelope, "Good news.", What.NOTICE, 1.0))
