@@ -83,11 +83,8 @@ def decide(
     known_as: Role | None,
     *,
     is_mention: bool = False,
-    is_own: bool = False,
 ) -> Access:
     """Whether somebody may speak; `known_as` is what they were made by the settings or by pairing."""
-    if is_own:
-        return Ignored(Reason.OWN)
     if source.is_bot and not rules.allow_bots:
         return Ignored(Reason.BOT)
     role = _role(source, rules, known_as)

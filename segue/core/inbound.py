@@ -30,6 +30,8 @@ class Inbound(NamedTuple):
     """The whole content in the chat format, when it is more than text."""
     is_mention: bool = False
     """Whether it is addressed to us: by name, or as an answer to something that we said."""
+    is_own: bool = False
+    """Whether we ourselves said it."""
     is_person: bool = True
     """Whether somebody said it; what runs by itself moves no clock."""
     is_offered: bool = False

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import Enum
 from functools import partial
 from typing import NamedTuple
 
@@ -34,7 +35,16 @@ from segue.ports.agent import Agent
 from segue.ports.failpoints import Point, reached
 from segue.ports.store import Transaction
 from segue.sessions import turning
-from segue.sessions.answering import Batch, Begun, House, begin_answer, bury_answer, end_answer, take_up_answer
+from segue.sessions.answering import (
+    Batch,
+    Begun,
+    House,
+    begin_answer,
+    bury_answer,
+    drop_answer,
+    end_answer,
+    take_up_answer,
+)
 from segue.sessions.delivering import draft_of, envelope_of, post
 from segue.sessions.leasing import hold
 from segue.sessions.opening import Opened
@@ -48,6 +58,7 @@ STALE = "The answer was cut off, and that was too long ago to go on with it; ask
 CRASHING = "The answer was cut off, and so were others before it, so it is given up; ask again."
 UNBEGUN = "It could not be begun: {}. The log says more."
 UNBEGUN_TOLD = "Your message could not be answered, because of a fault of ours. Ask in other words, or tell the owner."
+PUT_OUT = "Who asked may not speak any more."
 STUCK = "The answer was cut off {} times and is given up. The next message begins a new conversation."
 
 
@@ -84,6 +95,24 @@ class Running(NamedTuple):
     turn_id: str
 
 
+class Heard(Enum):
+    """When an answer that was cut off can be heard."""
+
+    NOW = "now"
+    LATER = "later"
+    NOBODY = "nobody"
+
+
+class Circle(NamedTuple):
+    """Who is answered at the moment."""
+
+    may_speak: Callable[[Transaction, Entry], bool] = lambda _tx, _entry: True
+    is_connected: Callable[[Transaction, str, str], bool] = lambda _tx, _platform, _account: True
+
+
+EVERYBODY = Circle()
+
+
 class Office:
     """Does one thing after another in lanes."""
 
@@ -97,7 +126,9 @@ class Office:
         streams: Streams,
         sent: Callable[[], None],
         tell: Tell = nobody,
+        circle: Circle = EVERYBODY,
     ) -> None:
+        self._circle = circle
         self._door = door
         self._presence = presence
         self._house = house
@@ -243,7 +274,14 @@ class Office:
             outcome = Outcome(turn, TurnState.FAILED, "", now, STUCK.format(turn.attempt))
             await self._door.write(self._bury, holder, due, outcome)
         elif self._is_continuing and is_fresh:
-            if not self._is_suspect(due):
+            heard = await self._door.read(self._heard, turn)
+            if heard is Heard.NOBODY:
+                _log.warning("An answer that was cut off is not carried on: who asked for it may not speak any more.")
+                outcome = Outcome(turn, TurnState.STOPPED, "", now, PUT_OUT)
+                await self._door.write(turning.end_turn, holder.lease, outcome, None, drop_answer)
+            elif heard is Heard.LATER and not due.has_more:
+                return False  # its platform is not connected yet
+            elif not self._is_suspect(due):
                 await self._carry_on(holder, due)
             elif self._suspect is None:
                 await self._carry_on_alone(holder, due)
@@ -274,6 +312,16 @@ class Office:
         begun = await self._door.write(take_up_answer, due.lane, due.turn, self._presence.run.id, holder.claim)
         await holder.now_holds(begun.lease)
         await self._run(holder, begun, await self._door.read(lambda tx: tx.inbox.of_turn(due.turn.id)))
+
+    def _heard(self, tx: Transaction, turn: Turn) -> Heard:
+        """Whether those whom a turn answers may still speak, and can be reached."""
+        entries = tx.inbox.of_turn(turn.id)
+        if not entries:
+            return Heard.NOW
+        if not any(self._circle.may_speak(tx, entry) for entry in entries):
+            return Heard.NOBODY
+        goes = entries[-1].destination
+        return Heard.NOW if self._circle.is_connected(tx, goes.platform, goes.account or "") else Heard.LATER
 
     def _find_stop(self, tx: Transaction, key: str) -> Entry | None:
         """A message that waits in a lane and for which nothing before it should be answered."""

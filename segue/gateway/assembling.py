@@ -1,14 +1,15 @@
 """A gateway, put together from its rules, its staff and its platforms."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from segue.agent.door import Door
 from segue.agent.holding import Presence
-from segue.core.leases import Run
+from segue.core.leases import Run, platform_lease
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.streaming import Streaming
-from segue.gateway.answering import Office, Staff
+from segue.gateway.answering import Circle, Office, Staff
 from segue.gateway.clerk import Clerk, Means
 from segue.gateway.connecting import Connection
 from segue.gateway.desk import Desk
@@ -18,10 +19,10 @@ from segue.gateway.streaming import Streams
 from segue.gateway.watching import Watcher, Watching
 from segue.hookspecs import Hooks
 from segue.ports.platform import Platform, Traits
-from segue.ports.store import Store
-from segue.sessions.admitting import Routing
+from segue.ports.store import Store, Transaction
+from segue.sessions.admitting import Routing, may_still_speak
 from segue.sessions.answering import House
-from segue.sessions.leasing import IsGone
+from segue.sessions.leasing import IsGone, find_holder
 
 USUAL_WATCHING = Watching()
 USUAL_STREAMING = Streaming()
@@ -66,11 +67,25 @@ def assemble(
     deliveries = {(one.platform.name, one.platform.account): one.delivery for one in connections}
     streams = Streams(door, house.posting, lambda name, account: deliveries.get((name, account)), streaming)
     clerk = Clerk(door, house, routing.keys, means, lambda fact: gateway.told(fact))
+    circle = Circle(
+        lambda tx, entry: may_still_speak(tx, entry, routing), partial(_is_connected, presence, connections)
+    )
     office = Office(
-        door, presence, house, staff, clerk, streams, lambda: gateway.sent(), lambda fact: gateway.told(fact)
+        door, presence, house, staff, clerk, streams, lambda: gateway.sent(), lambda fact: gateway.told(fact), circle
     )
     lanes = Lanes(door, presence, office)
     watcher = Watcher(door, presence, house.rules, staff.agent_for, watching, lambda fact: gateway.told(fact))
     gateway = Gateway(door, presence, desk, office, clerk, lanes, connections, watcher, hooks or Hooks(), drain_seconds)
     gateway.other_doors = (front, back)
     return gateway
+
+
+def _is_connected(
+    presence: Presence, connections: Sequence[Connection], tx: Transaction, platform: str, account: str
+) -> bool:
+    """Whether a platform is connected, here or in another gateway."""
+    here = [one for one in connections if (one.platform.name, one.platform.account) == (platform, account)]
+    if any(one.link.is_up for one in here):
+        return True
+    run = find_holder(tx, platform_lease(platform, account), presence.is_gone)
+    return run is not None and run.id != presence.run.id

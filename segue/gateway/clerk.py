@@ -30,6 +30,8 @@ _log = logging.getLogger(__name__)
 
 AT_ONCE = frozenset({"status", "help", "sessions", "search", "history", "usage", "context", "stop"})
 """Commands that need not wait until an answer has been written."""
+MOST_REMEMBERED = 1_000
+"""People in lanes."""
 EVERYWHERE = frozenset({"sethome", "handoff"})
 """Commands of owners that are about other places than the one in which they are given."""
 
@@ -71,7 +73,7 @@ class Clerk:
         self._keys = keys
         self._means = means
         self._tell = tell
-        self._memories: dict[str, _Memory] = {}
+        self._memories: dict[tuple[str, str], _Memory] = {}
 
     def is_at_once(self, entry: Entry) -> bool:
         command = self._means.read(entry).command
@@ -177,4 +179,9 @@ class Clerk:
         finish(tx, entry, self._house, told, time.time())
 
     def _memory(self, entry: Entry) -> _Memory:
-        return self._memories.setdefault(f"{entry.lane_key}\n{entry.person}", _Memory())
+        """Of whoever gives a command where they give it; those who gave none for longest are forgotten."""
+        name = (entry.lane_key, entry.person)
+        memory = self._memories[name] = self._memories.pop(name, _Memory())
+        if len(self._memories) > MOST_REMEMBERED:
+            del self._memories[next(iter(self._memories))]
+        return memory

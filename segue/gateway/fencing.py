@@ -8,7 +8,7 @@ from segue.agent.door import Door
 from segue.core.errors import LeaseLost
 from segue.core.leases import Lease
 from segue.ports.store import Transaction
-from segue.sessions.leasing import hold
+from segue.sessions.leasing import hold, is_ours
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -31,15 +31,8 @@ class FencedDoor(Door):
 
     async def read(self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         def fenced(tx: Transaction) -> T:
-            if self.lease is not None:
-                _see(tx, self.lease)
+            if self.lease is not None and not is_ours(tx, self.lease):
+                raise LeaseLost("Another gateway is connected there now.")
             return work(tx, *args, **kwargs)
 
         return await super().read(fenced)
-
-
-def _see(tx: Transaction, lease: Lease) -> None:
-    """As `hold` does, for those who only read."""
-    held = tx.leases.find(lease.name)
-    if held is None or (held.owner, held.epoch) != (lease.owner, lease.epoch):
-        raise LeaseLost("Another gateway is connected there now.")

@@ -1,10 +1,13 @@
 """A lane that this process works in: the right to it, and to the session that it is in."""
 
 from segue.agent.holding import Holds, Presence
+from segue.core.errors import InUse
 from segue.core.leases import Lease, Run, lane_lease, session_lease
 from segue.core.scope import OWNER
 from segue.ports.store import Transaction
 from segue.sessions import leasing
+
+ELSEWHERE = "This conversation is open elsewhere. It can go on here when it is closed there."
 
 
 class LaneHolder(Holds):
@@ -18,11 +21,14 @@ class LaneHolder(Holds):
         presence.holds(lease)
 
     def claim(self, tx: Transaction, session_id: str, principal: str) -> Lease:
-        """Take the session that the lane goes on in; whoever has it otherwise is named."""
+        """Take the session that the lane goes on in, unless somebody has it elsewhere."""
         leasing.hold(tx, self.lease)
         name, run = session_lease(session_id), self._presence.run
         if self._session is None or self._session.name != name or not leasing.keep(tx, self._session):
-            self._claimed = leasing.take_lease(tx, name, run.id, principal, self._has_no_say)
+            try:
+                self._claimed = leasing.take_lease(tx, name, run.id, principal, self._has_no_say)
+            except InUse as error:
+                raise InUse(ELSEWHERE) from error  # where is for those to know who are at the machine
         return self.lease
 
     def _has_no_say(self, run: Run) -> bool:

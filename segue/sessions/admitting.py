@@ -4,9 +4,9 @@ import os
 from collections.abc import Callable
 from typing import NamedTuple
 
-from segue.core.access import AccessRules, Allowed, AskToPair, can_be_known, decide, is_withheld
+from segue.core.access import AccessRules, Allowed, AskToPair, Reason, can_be_known, decide, is_withheld
 from segue.core.inbound import Inbound, kept
-from segue.core.inbox import Want
+from segue.core.inbox import Entry, Want
 from segue.core.keys import KeyRules
 from segue.core.outbox import What
 from segue.core.pairing import CHANCE, invitation
@@ -75,6 +75,8 @@ def admit(tx: Transaction, inbound: Inbound, routing: Routing, keys: KeyRules, n
 
 
 def _ignored(tx: Transaction, inbound: Inbound, routing: Routing, keys: KeyRules, now: float) -> Ignored | None:
+    if inbound.is_own:  # whoever may speak there: we would never stop answering ourselves
+        return Ignored(Reason.OWN)
     rules = routing.access(inbound.source.platform)
     if rules is None:
         return None
@@ -88,6 +90,15 @@ def _ignored(tx: Transaction, inbound: Inbound, routing: Routing, keys: KeyRules
             _invite(tx, inbound, routing, keys, now)
             return Ignored("its sender was asked to pair")
     return Ignored(access.reason)
+
+
+def may_still_speak(tx: Transaction, entry: Entry, routing: Routing) -> bool:
+    """Whether whoever said something that was taken in would be heard today."""
+    rules = routing.access(entry.platform)
+    if rules is None:
+        return True
+    known = known_as(tx, entry.source, rules_with_owners(tx, routing.keys))
+    return isinstance(decide(entry.source, rules, known, is_mention=True), Allowed)  # it was addressed to us then
 
 
 def _invite(tx: Transaction, inbound: Inbound, routing: Routing, keys: KeyRules, now: float) -> None:

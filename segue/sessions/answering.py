@@ -10,7 +10,7 @@ from segue.core.leases import Lease
 from segue.core.lifecycle import Lane, Reset, Start
 from segue.core.messages import Draft, draft
 from segue.core.moments import instant
-from segue.core.outbox import What
+from segue.core.outbox import OutboxState, What
 from segue.core.policy import ResetReason
 from segue.core.preferences import Preferences, Succession, carried_over, decode, encode
 from segue.core.queueing import left_out
@@ -148,6 +148,14 @@ def end_answer(tx: Transaction, outcome: Outcome, posting: Posting) -> None:
     if outcome.state is TurnState.FAILED and reason and (said or draft is None):
         told = envelope._replace(name=f"{outcome.turn.id}:notice")
         post(tx, posting, told, reason, What.NOTICE, outcome.at, override)
+
+
+def drop_answer(tx: Transaction, outcome: Outcome) -> None:
+    """A turn that nobody is to hear of: its messages come to their end, and nothing is sent."""
+    entries = [entry for entry in tx.inbox.of_turn(outcome.turn.id) if entry.is_open]
+    tx.inbox.change(entries, state=str(InboxState.CANCELLED), reason=outcome.reason, ended_at=outcome.at)
+    if (draft := draft_of(tx, outcome.turn.id)) is not None:
+        tx.outbox.change(draft.id, state=str(OutboxState.SUPPRESSED), reason=outcome.reason, ended_at=outcome.at)
 
 
 def _last_shown(outcome: Outcome, said: str) -> str:

@@ -13,7 +13,7 @@ from segue.core.preferences import decode
 from segue.core.turns import TurnState
 from segue.ports.store import Transaction
 from segue.sessions.delivering import Envelope, Posting, draft_of, held_back, letter_of
-from segue.sessions.leasing import hold
+from segue.sessions.leasing import hold, is_ours
 
 
 class Unshown(StrEnum):
@@ -68,7 +68,7 @@ def note_unshown(tx: Transaction, lease: Lease, letter_id: int) -> None:
     letter = tx.outbox.find(letter_id)
     if letter is None or letter.message_id is not None:
         return
-    if letter.state == OutboxState.DRAFT and _is_ours(tx, lease):
+    if letter.state == OutboxState.DRAFT and is_ours(tx, lease):
         tx.outbox.remove(letter_id)
     elif letter.state == OutboxState.UNKNOWN and letter.attempts == 0:
         tx.outbox.change(letter_id, state=str(OutboxState.PENDING), is_shown=0)
@@ -77,12 +77,7 @@ def note_unshown(tx: Transaction, lease: Lease, letter_id: int) -> None:
 def may_show_more(tx: Transaction, lease: Lease, letter_id: int) -> bool:
     """Whether an answer is not complete yet, and still ours."""
     letter = tx.outbox.find(letter_id)
-    return _is_ours(tx, lease) and letter is not None and letter.state == OutboxState.DRAFT
-
-
-def _is_ours(tx: Transaction, lease: Lease) -> bool:
-    held = tx.leases.find(lease.name)
-    return held is not None and (held.owner, held.epoch) == (lease.owner, lease.epoch)
+    return letter is not None and letter.state == OutboxState.DRAFT and is_ours(tx, lease)
 
 
 def _chat(letter: Letter) -> tuple[str, str, str]:

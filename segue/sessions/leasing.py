@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from segue.core.errors import InUse, LeaseLost
-from segue.core.leases import LEASE_SECONDS, Lease, Run, session_lease
+from segue.core.leases import LEASE_SECONDS, HeldLease, Lease, Run, session_lease
 from segue.core.sessions import Session
 from segue.core.text import one_line
 from segue.ports.store import Transaction
@@ -39,25 +39,33 @@ def end_run(tx: Transaction, run_id: str, now: float) -> None:
 
 def take_lease(tx: Transaction, name: str, owner: str, principal: str, is_gone: IsGone) -> Lease:
     """Take a lease that is free, has run out, or belongs to a run that is over; otherwise say who has it."""
-    run = find_holder(tx, name, is_gone)
-    if run is not None and run.id != owner:
-        raise InUse(_told(run, tx.sessions.find(name.removeprefix(session_lease("")))))
+    held = _unexpired(tx, name)
+    if held is not None and held.owner != owner:
+        run = tx.leases.find_run(held.owner)
+        if run is None:  # on a server nobody but the owner sees who else is at work
+            raise InUse("This session is open elsewhere. Go on there, or close it.")
+        if _is_alive(run, is_gone):
+            raise InUse(_told(run, tx.sessions.find(name.removeprefix(session_lease("")))))
     return tx.leases.take(name, owner, principal, LEASE_SECONDS)
 
 
 def find_holder(tx: Transaction, name: str, is_gone: IsGone) -> Run | None:
     """Who works on something now; nobody when the lease is free, has run out, or belongs to a run that is over."""
-    held = tx.leases.find(name)
-    if held is None or held.expires_at <= tx.leases.now():
-        return None
-    run = tx.leases.find_run(held.owner)
-    return None if run is None or run.ended_at is not None or is_gone(run) else run
+    held = _unexpired(tx, name)
+    run = tx.leases.find_run(held.owner) if held is not None else None
+    return run if run is not None and _is_alive(run, is_gone) else None
 
 
 def hold(tx: Transaction, lease: Lease) -> None:
     """Make sure, in the transaction that relies on it, that a lease is still ours; and keep it a while longer."""
     if not tx.leases.hold(lease, LEASE_SECONDS):
         raise LeaseLost("Another process has taken this session over; nothing of this answer was added to it.")
+
+
+def is_ours(tx: Transaction, lease: Lease) -> bool:
+    """Whether a lease is still ours, for those who only read."""
+    held = tx.leases.find(lease.name)
+    return held is not None and (held.owner, held.epoch) == (lease.owner, lease.epoch)
 
 
 def keep(tx: Transaction, lease: Lease) -> bool:
@@ -67,6 +75,15 @@ def keep(tx: Transaction, lease: Lease) -> bool:
 
 def release(tx: Transaction, lease: Lease) -> None:
     tx.leases.release(lease)
+
+
+def _unexpired(tx: Transaction, name: str) -> HeldLease | None:
+    held = tx.leases.find(name)
+    return held if held is not None and held.expires_at > tx.leases.now() else None
+
+
+def _is_alive(run: Run, is_gone: IsGone) -> bool:
+    return run.ended_at is None and not is_gone(run)
 
 
 def _told(run: Run, session: Session | None) -> str:

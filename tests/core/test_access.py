@@ -87,14 +87,6 @@ def test_groups_channels_and_threads(
     assert decide(source, rules, known_as, is_mention=is_mention) == access
 
 
-@pytest.mark.parametrize("known_as", [None, *Role])
-@pytest.mark.parametrize("source", [dm(), dm(is_bot=True), room()])
-def test_what_we_said_ourselves_is_always_ignored(source: SessionSource, known_as: Role | None) -> None:
-    rules = AccessRules(DmAccess.OPEN, groups=frozenset({"*"}), allow_bots=True, mention=False)
-    assert decide(source, rules, known_as, is_mention=True, is_own=True) == Ignored(Reason.OWN)
-    assert isinstance(decide(source, rules, known_as, is_mention=True), Allowed), "the control"
-
-
 def test_bots_are_ignored_unless_they_may_speak_and_are_never_owners_nor_asked_to_pair() -> None:
     bot = dm(is_bot=True)
     assert decide(bot, OPEN, None) == Ignored(Reason.BOT)

@@ -8,8 +8,9 @@ from typing import Any, cast
 import pytest
 from lane_house import Building, dm, echo
 
+from segue.core.access import AccessRules, DmAccess
 from segue.core.errors import Invalid
-from segue.core.inbound import Inbound, Receipt
+from segue.core.inbound import Cursor, Inbound, Receipt
 from segue.core.inbox import entry_of
 from segue.core.queueing import QueueRules, pause_before
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
@@ -277,6 +278,27 @@ def test_an_adapter_need_only_be_connected_and_send(store: SqlStore) -> None:
     assert plain.missed == []
     assert "".join(post.text for post in plain.sent).startswith("You said: one two three")
     assert all(len(post.text) <= 100 for post in plain.sent)
+
+
+@pytest.mark.parametrize("access", [None, AccessRules(DmAccess.OPEN, frozenset({"*"}), allow_bots=True, mention=False)])
+@pytest.mark.parametrize("source", [dm(), dm(is_bot=True), dm(chat_type="group")])
+def test_what_we_said_ourselves_is_never_answered(
+    store: SqlStore, access: AccessRules | None, source: SessionSource
+) -> None:
+    stage = Stage()
+    building = Building(store, stage, access=access)
+    own = Inbound(source, "1", "You said: hello", is_own=True, is_mention=True, cursor=Cursor("offset", "7"))
+
+    async def work() -> None:
+        receive = building.gateway.desk.receive
+        assert await receive(own) is Receipt.IGNORED
+        assert await receive(own._replace(message_id="2", text="/restart")) is Receipt.IGNORED
+        assert await receive(own._replace(message_id="3", text="hi", is_own=False)) is Receipt.ACCEPTED, "the control"
+        await building.quiet()
+
+    building.run(work)
+    assert stage.posted_to("alice") == ["You said: hi"]
+    assert store.read(OWNER, lambda tx: tx.inbox.cursor("scripted", "", "offset")) == "7"  # it is not brought again
 
 
 def test_an_answer_says_which_message_it_is_for(store: SqlStore) -> None:

@@ -8,8 +8,11 @@ from lane_house import Building, dm, echo
 
 from segue.core.errors import ModelError
 from segue.core.events import Reply
+from segue.core.leases import Lease, Run, session_lease
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.gateway.holding import ELSEWHERE
 from segue.ports.model import Request
+from segue.ports.store import Transaction
 from segue.sessions.minding import Hand, renew_lane
 from segue.sessions.requeueing import cancel_messages, dead_messages, retry_messages
 from segue.storage.store import SqlStore
@@ -82,3 +85,44 @@ def test_after_a_reset_at_the_console_the_conversation_is_a_new_one(store: SqlSt
     assert session is not None
     assert session.system_prompt == f"You are on {ALICE}."
     assert [one.content for one in store.read(OWNER, lambda tx: tx.messages.of("fresh"))] == ["two", "You said: two"]
+
+
+def test_people_in_a_chat_are_not_told_where_a_conversation_is_open(store: SqlStore) -> None:
+    """Neither when they go on with it nor when they want to go back to it; when it is closed there, it goes on."""
+    stage = Stage()
+    building = Building(store, stage, is_gone=lambda _: False)
+
+    def open_at_the_console(tx: Transaction, session_id: str) -> Lease:
+        now = tx.leases.now()
+        tx.leases.add_run(Run("cli", "segue chat", "ceo-laptop.corp.example", "boot", 4242, "1", now, now))
+        return tx.leases.take(session_lease(session_id), "cli", "scripted:alice", 60)
+
+    async def told(count: int) -> None:
+        async with asyncio.timeout(10):
+            while len(stage.posted_to("alice")) < count:
+                await asyncio.sleep(0.02)
+
+    async def work() -> None:
+        stage.say(dm(), "hello")
+        await building.quiet()
+        lane = store.read(OWNER, lambda tx: tx.lanes.find(ALICE))
+        assert lane is not None
+        assert lane.session_id is not None
+        lease = store.write(OWNER, open_at_the_console, lane.session_id)
+        stage.say(dm(), "are you there?")
+        await told(2)
+        stage.say(dm(), "/stop")
+        await told(3)
+        stage.say(dm(), "/new")
+        await told(4)
+        stage.say(dm(), f"/resume {lane.session_id}")
+        await told(5)
+        store.write(OWNER, lambda tx: tx.leases.release(lease))
+        stage.say(dm(), f"/resume {lane.session_id}")
+        await told(6)
+
+    building.run(work)
+    posted = stage.posted_to("alice")
+    assert (posted[1], posted[4]) == (f"Your message waits. {ELSEWHERE}", ELSEWHERE)
+    assert ELSEWHERE not in posted[5]
+    assert not any(word in str(posted) for word in ("ceo-laptop", "4242", "segue chat", "--branch"))

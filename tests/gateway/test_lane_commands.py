@@ -24,6 +24,7 @@ from segue.core.sessions import Session
 from segue.core.sharing import DmScope
 from segue.core.sources import SessionSource
 from segue.core.usage import Usage
+from segue.gateway import clerk
 from segue.ports.model import Request
 from segue.ports.store import Transaction
 from segue.sessions.admitting import admit_all
@@ -346,6 +347,30 @@ def test_stop_also_ends_what_a_crash_cut_off_and_is_not_carried_on_yet(store: Sq
     states = {entry.text: entry.state for entry in store.read(OWNER, lambda tx: tx.inbox.listed(tuple(InboxState)))}
     assert states == {"one": "cancelled", "/stop": "done", "two": "done"}
     assert stage.posted_to("alice")[-1] == "You said: one | two"
+
+
+def test_what_was_shown_is_remembered_for_those_who_gave_commands_last(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clerk, "MOST_REMEMBERED", 3)
+    stage, people = Stage(), [f"p{number}" for number in range(6)]
+    building = Building(store, stage)
+
+    async def work() -> None:
+        for person in people:
+            for line in ("hello", "/undo"):
+                stage.say(dm(person), line)
+                await building.quiet()
+        for person in (*people[3:], people[0]):
+            stage.say(dm(person), "/redo")
+            await building.quiet()
+
+    building.run(work)
+    told = {person: stage.posted_to(person)[-1] for person in (people[0], *people[3:])}
+    assert told[people[0]].startswith("There is nothing")
+    assert {told[person] for person in people[3:]} == {told[people[5]]}
+    assert told[people[5]] != told[people[0]]
+    assert len(building.gateway.clerk._memories) == 3
 
 
 def test_the_settings_may_name_the_home_channel(store: SqlStore) -> None:

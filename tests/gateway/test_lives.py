@@ -11,18 +11,24 @@ from lane_rows import ALICE, BOB, answered, begin, say
 from segue.agent import holding
 from segue.agent.door import Door
 from segue.agent.holding import Holder, Presence
+from segue.core.access import AccessRules
+from segue.core.errors import Unreachable
 from segue.core.events import Reply
+from segue.core.inbox import InboxState
 from segue.core.leases import Run, session_lease
 from segue.core.lifecycle import Interruption, Lane, Phase
 from segue.core.moments import instant
+from segue.core.pairing import PairedPerson
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
-from segue.gateway.answering import STALE, STUCK
+from segue.gateway import connecting
+from segue.gateway.answering import PUT_OUT, STALE, STUCK
 from segue.gateway.holding import LaneHolder, take_lane
+from segue.ports.platform import Intake
 from segue.ports.store import Transaction
 from segue.sessions.recovering import interrupt_left
 from segue.sessions.steering import get_lane, suspend_lane
 from segue.storage.store import SqlStore
-from segue.testing import ScriptedModel, Stage
+from segue.testing import ScriptedModel, ScriptedPlatform, Stage
 
 CAROL = "agent:main:scripted:dm:carol"
 
@@ -191,6 +197,56 @@ def test_what_was_cut_off_too_long_ago_is_told_and_not_carried_on(store: SqlStor
     again.run(again.quiet)
     assert stage.posted_to("alice") == [STALE]
     assert again.model.asked == []
+
+
+@pytest.mark.parametrize("is_put_out", [False, True])
+def test_who_was_put_out_meanwhile_is_not_answered_any_more(
+    store: SqlStore, caplog: pytest.LogCaptureFixture, is_put_out: bool
+) -> None:
+    stage, access = Stage(), AccessRules()
+    store.write(OWNER, lambda tx: tx.people.put(PairedPerson("scripted", "alice", "person", "Alice", 1.0, "console")))
+    leave_open(store, stage, Interruption.SHUTDOWN_DRAIN)
+    if is_put_out:
+        store.write(OWNER, lambda tx: tx.people.remove("scripted", "alice"))
+    again = Building(store, stage, name="again", access=access)
+    again.run(again.quiet)
+    (entry,) = store.read(OWNER, lambda tx: tx.inbox.listed(list(InboxState)))
+    assert stage.posted_to("alice") == ([] if is_put_out else ["You said: count"])
+    assert (entry.state, entry.reason) == (("cancelled", PUT_OUT) if is_put_out else ("done", None))
+    assert ("may not speak any more" in caplog.text) == is_put_out
+    assert store.read(OWNER, lambda tx: tx.outbox.listed(["pending", "draft"])) == []
+
+
+class Late(ScriptedPlatform):
+    """Cannot be connected before it is told."""
+
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(stage)
+        self.may_connect = False
+
+    async def run(self, intake: Intake) -> None:
+        if not self.may_connect:
+            raise Unreachable("The platform is not reachable.")
+        await super().run(intake)
+
+
+def test_an_answer_is_carried_on_when_its_platform_is_connected_again(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connecting, "FIRST_PAUSE", 0.2)
+    stage = Stage()
+    leave_open(store, stage, Interruption.SHUTDOWN_DRAIN)
+    platform = Late(stage)
+    again = Building(store, stage, name="again", only=[platform])
+
+    async def work() -> None:
+        await asyncio.sleep(2.5)
+        assert again.model.asked == []
+        platform.may_connect = True
+        await again.quiet()
+
+    again.run(work)
+    assert stage.posted_to("alice") == ["You said: count"]
 
 
 def test_a_turn_that_takes_too_long_is_aborted_and_its_sender_is_told(store: SqlStore) -> None:
