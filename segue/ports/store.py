@@ -200,6 +200,9 @@ class Lanes(Protocol):
     def listed(self, active_since: datetime | None = None, limit: int | None = None) -> "list[Lane]":
         """The most recently used first."""
 
+    def in_chat(self, platform: str, chat_id: str) -> "list[Lane]":
+        """Those whose last message came from a chat; the most recently used first."""
+
     def unfinalised(self) -> "list[Lane]":
         """Those with a session that is not finalised, who has been silent for longest first."""
 

@@ -78,6 +78,17 @@ class SqlLanes(Lanes):
         limited = where.parameters | {"limit": ALL if limit is None else limit}
         return [_lane(row) for row in self._db.rows(sql, limited)]
 
+    def in_chat(self, platform: str, chat_id: str) -> list[Lane]:
+        part = json.dumps({"chat_id": chat_id})[1:-1]
+        like = part.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        where = visible(self._scope, "l")
+        where.add("l.origin LIKE :like ESCAPE '\\'", like=f"%{like}%")  # only a few are then read wholly
+        sql = f"SELECT s.id, {_OF_LANE} {_FROM} WHERE {where.sql} ORDER BY l.updated_at DESC, l.key"
+        lanes = [_lane(row) for row in self._db.rows(sql, where.parameters)]
+        return [
+            lane for lane in lanes if lane.origin and (lane.origin.platform, lane.origin.chat_id) == (platform, chat_id)
+        ]
+
     def unfinalised(self) -> list[Lane]:
         where = visible(self._scope, "l")
         where.add("l.finalised_at IS NULL AND s.id IS NOT NULL")

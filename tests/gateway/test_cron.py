@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
 import pytest
-from hooks import homes
+from hooks import places
 from lane_house import Building
 
 from segue.core.errors import Invalid
@@ -49,7 +49,7 @@ class House:
     def __init__(self, store: SqlStore, clock: Clock, name: str = "gateway") -> None:
         self.store, self.clock, self.stage = store, clock, Stage()
         self.timetable = StoredTimetable(store)
-        self.cron = CronPlatform(self.timetable, homes, clock, clock.sleep)
+        self.cron = CronPlatform(self.timetable, places, clock, clock.sleep)
         self.building = Building(store, self.stage, name=name, only=[ScriptedPlatform(self.stage), self.cron])
 
     def run(self, work: Callable[[], Awaitable[None]]) -> None:

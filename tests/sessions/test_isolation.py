@@ -68,6 +68,7 @@ class Asker:
         self.ids = [f"{name}-id" for name in names]
         self.titles = [f"{name}-title" for name in names]
         self.lanes = [f"{name}-lane" for name in names]
+        self.chats = [f"{name}-chat" for name in names]
         self.turns = [f"{name}-turn" for name in names]
         self.processes = [f"{name}-process" for name in names]
         self.runs = [f"{name}-run" for name in names]
@@ -117,6 +118,7 @@ def every_table(asker: Asker) -> dict[str, Any]:
         "Lanes.find": each(tx.lanes.find, asker.lanes),
         "Lanes.find_by_session": each(tx.lanes.find_by_session, asker.ids),
         "Lanes.listed": tx.lanes.listed(),
+        "Lanes.in_chat": each(lambda chat: tx.lanes.in_chat("telegram", chat), asker.chats),
         "Lanes.unfinalised": tx.lanes.unfinalised(),
         "Lanes.resets": each(tx.lanes.resets, asker.lanes),
         "Lanes.reset_into": each(tx.lanes.reset_into, asker.ids),
@@ -287,7 +289,9 @@ def furnish(tx: Transaction, owners: list[tuple[str, str]]) -> None:
         )
         tx.jobs.add(Job(f"{name}-job", "0 7 * * *", "UTC", f"{name}w", NOW))
         key = LaneKey(f"{name}-lane")
-        tx.lanes.insert(Lane(key, None, at, principal=principal, audience=audience, created_at=at, updated_at=at))
+        lane = Lane(key, None, at, principal=principal, audience=audience, created_at=at, updated_at=at)
+        origin = SessionSource(platform="telegram", chat_id=f"{name}-chat")
+        tx.lanes.insert(lane._replace(origin=origin))
         tx.lanes.add_reset(ResetRow(key, at, ResetReason.ASKED, name, None, session.id, True))
         if number % 4 == 3:
             discarding.discard_session(tx, session.id, NOW)

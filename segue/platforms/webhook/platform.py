@@ -15,7 +15,8 @@ from starlette.routing import Route
 
 from segue.core.errors import SegueError, StoreError
 from segue.core.inbound import Receipt
-from segue.core.routes import Homes
+from segue.core.routes import Places
+from segue.core.routes import Route as Destination
 from segue.core.sources import SessionSource
 from segue.platforms.webhook import inbound, outbound
 from segue.platforms.webhook.inbound import MOST_BYTES, PLATFORM, Refusal
@@ -45,7 +46,7 @@ class _Server(uvicorn.Server):
         yield
 
 
-def no_homes(_platform: str) -> SessionSource | None:
+async def no_places(_route: Destination) -> SessionSource | None:
     return None
 
 
@@ -53,7 +54,7 @@ class WebhookPlatform:
     """Passes on what programs say. Nothing can be sent there."""
 
     def __init__(
-        self, settings: WebhookSettings, homes: Homes = no_homes, now: Callable[[], float] = time.time
+        self, settings: WebhookSettings, places: Places = no_places, now: Callable[[], float] = time.time
     ) -> None:
         self.name = PLATFORM
         self.account = ""
@@ -62,7 +63,7 @@ class WebhookPlatform:
         """Where it listens; when any port that is free was wanted, the one that it was."""
         self.is_listening = asyncio.Event()
         self._settings = settings
-        self._homes = homes
+        self._places = places
         self._now = now
         self._names = _OWN_NAMES | set(settings.hosts)
 
@@ -108,8 +109,9 @@ class WebhookPlatform:
         if hook is None:
             raise Refusal(404, "There is no such hook.")
         call = inbound.believed(hook, await _body(request), request.headers.get, self._now())
-        said = inbound.inbound_from(call, self._homes)
-        if hook.deliver and said.route is None:
+        route = await self._places(hook.deliver) if hook.deliver else None
+        said = inbound.inbound_from(call, route)
+        if hook.deliver and route is None:
             _log.warning("%s has no home channel; the answer to the hook %s is not sent.", hook.deliver, hook.name)
         receipt = await intake.receive(said)
         if receipt is Receipt.REFUSED:
