@@ -27,6 +27,10 @@ bench-search *arguments: _tools
 bench-chat: _tools
     python -m benchmarks.chat
 
+# A crowd that talks to a gateway; --help lists the arguments
+bench-load *arguments: _tools
+    python -m benchmarks.load "$@"
+
 # The tests that crowd, starve and kill, for longer than every change can wait; arguments go to pytest
 torture *arguments: _tools
     SEGUE_TORTURE=true pytest -m torture --timeout 7200 "$@"

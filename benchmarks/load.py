@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from segue import app
-from segue.app.serving import Serving
+from segue.app.serving import Serving, settle_in
 from segue.config import Settings, settings_from
 from segue.core.inbound import Inbound
 from segue.core.inbox import OPEN
@@ -120,6 +120,7 @@ async def _serve(settings: Settings, store: SqlStore, lanes: int, rate: float, s
     stop, crowd = asyncio.Event(), Crowd(lanes)
     serving = Serving(settings, store, this_run(GATEWAY), [crowd], stop.set)
     serving.begin()
+    settle_in()
     living = asyncio.create_task(serving.gateway.run(stop))
     await crowd.intake
     _row("memory at the beginning", f"{_memory():.0f} MB")

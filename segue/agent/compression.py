@@ -60,6 +60,13 @@ class Wish(NamedTuple):
     focus: str = ""
 
 
+Ending = Callable[[Transaction, Compressed], None]
+"""What else is done in the transaction that goes on in a child."""
+
+
+def nothing_else(_tx: Transaction, _compressed: Compressed) -> None: ...
+
+
 class Compression:
     """Makes the conversations of one place shorter."""
 
@@ -91,7 +98,13 @@ class Compression:
         return shorter if tokens_of_all(shorter) < before else None
 
     async def compress(
-        self, lease: Lease, session_id: str, wish: Wish, emit: Emit, turn: Turn | None = None
+        self,
+        lease: Lease,
+        session_id: str,
+        wish: Wish,
+        emit: Emit,
+        turn: Turn | None = None,
+        ending: Ending = nothing_else,
     ) -> "_Done | None":
         """Go on in a child; nothing when there is nothing to be summarised."""
         view = await self._door.read(placed_view, session_id)
@@ -107,8 +120,9 @@ class Compression:
         if summary.trouble:
             emit(Note(f"No model summarised it ({summary.trouble}): the summary is what was said, in short."))
         reached(Point.BEFORE_COMPRESSION)
+        child_id = self._means.new_session_id()
         done = await self._door.write(
-            self._committed, lease, session_id, view, made, summary, tail_tokens, self._means.new_session_id(), turn
+            self._committed, lease, session_id, view, made, summary, tail_tokens, child_id, turn, ending
         )
         await self._holder.now_holds(done.lease)
         reached(Point.AFTER_COMPRESSION)
@@ -126,6 +140,7 @@ class Compression:
         tail_tokens: int,
         child_id: str,
         turn: Turn | None,
+        ending: Ending,
     ) -> "_Done":
         hold(tx, lease)
         now = time.time()
@@ -142,6 +157,7 @@ class Compression:
             add_usage(tx, child_id, reply.usage, reply.billing, now, Purpose.SUMMARY)
         compressing.squeeze_results(tx, child_id, 1, tail_tokens)
         moved = compressing.move_turn(tx, turn, child) if turn else None
+        ending(tx, Compressed(child.id, child.title))
         return _Done(child, self._holder.claim(tx, child_id, child.principal), moved)
 
     def _prune(self, tx: Transaction, lease: Lease, session_id: str, window: int) -> int:

@@ -17,7 +17,7 @@ from segue.sessions import turning
 class Hears(Protocol):
     """How an agent that works hears people, and what becomes of what they say."""
 
-    def take(self) -> list[str]:
+    async def take(self) -> list[str]:
         """What the agent has not been told yet."""
 
     async def acknowledge(self, text: str) -> None: ...
@@ -49,7 +49,7 @@ class Ears(Hears):
         keeping.add_done_callback(self._keeping.discard)
         return True
 
-    def take(self) -> list[str]:
+    async def take(self) -> list[str]:
         """What the agent has not been told yet."""
         lines = list(self._waiting)
         self._passed_on += lines

@@ -24,13 +24,13 @@ class Presence:
         self.door = door
         self.run = run
         self.is_gone = is_gone
-        self._is_alone = is_alone
+        self.is_alone = is_alone
         """Whether there may be no other run of this program."""
         self._held: dict[str, Lease] = {}
         self._beating: asyncio.Task[None] | None = None
 
     async def begin(self) -> None:
-        if self._is_alone:
+        if self.is_alone:
             await self.door.write(leasing.begin_only_run, self.run, self.is_gone)
         else:
             await self.door.write(leasing.begin_run, self.run)
@@ -41,8 +41,10 @@ class Presence:
         self._held[lease.name] = lease
 
     async def release(self, *leases: Lease) -> None:
+        """Let go of leases; one that was lost to somebody else of this process is theirs, and is kept for them."""
         for lease in leases:
-            self._held.pop(lease.name, None)
+            if self._held.get(lease.name) == lease:
+                del self._held[lease.name]
         await self.door.write(_release, leases)
 
     async def end(self) -> None:

@@ -55,7 +55,7 @@ class Loop:
             return  # cut off after the last word
         self._compare(task.space.counted or 0, _answered_before(rows), task)
         for _ in range(MOST_MODEL_CALLS):
-            for text in task.steered():
+            for text in await task.steered():
                 rows.append(_row(draft("user", text, time.time()), rows))
                 yield Steered(text)
             reply = None

@@ -83,7 +83,7 @@ class OfflineAgent:
                 yield CarryOn(answer.carry_on)
                 return
             replies, has_begun, is_answered = [*replies, answer.text], True, False
-            for text in task.steered():
+            for text in await task.steered():
                 yield Steered(text)
                 waiting.append(text)
 

@@ -1,6 +1,6 @@
 """Which platforms a gateway connects to: those that the settings name, ours and those of others."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -9,7 +9,8 @@ from segue.config import Settings
 from segue.core.errors import Invalid
 from segue.core.routes import Places, Route
 from segue.core.scope import OWNER_AT_CONSOLE
-from segue.core.sources import SessionSource
+from segue.core.sources import WEBHOOK, SessionSource
+from segue.platforms.webhook.settings import read_settings
 from segue.ports.platform import Platform
 from segue.sessions.handing import find_place
 from segue.storage.store import SqlStore
@@ -36,6 +37,14 @@ def places_of(settings: Settings, store: SqlStore) -> Places:
     return place
 
 
+def tools_of_hooks(settings: Settings) -> Mapping[str, Collection[str]]:
+    """Which tools of the owner the settings give to hooks, by the name of the hook; the others have none."""
+    said = settings.platforms.get(WEBHOOK)
+    if said is None or not said.enabled:
+        return {}
+    return {name: hook.tools for name, hook in read_settings(said.own).hooks.items() if hook.tools is not None}
+
+
 def _jobs(store: SqlStore, places: Places) -> Platform:
     from segue.gateway.timetable import StoredTimetable  # slow to load, as platforms are
     from segue.platforms.cron.platform import CronPlatform
@@ -45,12 +54,11 @@ def _jobs(store: SqlStore, places: Places) -> Platform:
 
 def _webhook(own: Mapping[str, Any], places: Places) -> Platform:
     from segue.platforms.webhook.platform import WebhookPlatform
-    from segue.platforms.webhook.settings import read_settings
 
     return WebhookPlatform(read_settings(own), places)
 
 
-_OURS: Mapping[str, Connect] = {"webhook": _webhook}
+_OURS: Mapping[str, Connect] = {WEBHOOK: _webhook}
 
 
 def _connect(name: str) -> Connect:

@@ -1,10 +1,12 @@
 """A gateway, put together: the settings, the store, the tools by role, and who answers."""
 
+import gc
 import hashlib
 import logging
 import os
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -19,6 +21,7 @@ from segue.agent.naming import Namer
 from segue.agent.offline import OfflineAgent
 from segue.agent.summarising import Summariser
 from segue.agent.turn import Agrees
+from segue.app.connecting import tools_of_hooks
 from segue.app.crew import Crew
 from segue.app.rules import rules_of
 from segue.app.workshop import Workshop, can_write
@@ -30,7 +33,7 @@ from segue.core.compaction import Need
 from segue.core.events import Compressed, Event, ToolCall
 from segue.core.inbound import Inbound
 from segue.core.inbox import Entry
-from segue.core.keys import is_shared, parse_key
+from segue.core.keys import HOOK, Task, is_shared, parse_key
 from segue.core.leases import Run
 from segue.core.lifecycle import Continue
 from segue.core.preferences import Preferences
@@ -41,10 +44,11 @@ from segue.core.scope import OWNER, OWNER_AT_CONSOLE, Audience, Principal, Scope
 from segue.core.sessions import Session
 from segue.core.situation import Disguise, Earlier, Situation, options_of, situation_text
 from segue.core.sizes import UNKNOWN_WINDOW, tokens_of_rest
+from segue.core.sources import UNATTENDED
 from segue.gateway.agreeing import Agreements
 from segue.gateway.answering import Staff
 from segue.gateway.assembling import Grounds, assemble, traits_among
-from segue.gateway.clerk import Means
+from segue.gateway.clerk import Means, Told
 from segue.gateway.gateway import Gateway
 from segue.gateway.holding import LaneHolder
 from segue.gateway.live import LiveAgents
@@ -57,6 +61,7 @@ from segue.ports.store import Transaction
 from segue.ports.tool import Tool
 from segue.sessions.admitting import Routing
 from segue.sessions.answering import House
+from segue.sessions.commanding.acts import Linked
 from segue.sessions.commanding.acts import Situation as CommandSituation
 from segue.sessions.delivering import Posting
 from segue.sessions.finding import get_session
@@ -69,14 +74,24 @@ from segue.tools.session_search import SessionSearch
 from segue.tools.toolbox import notes_of, tools_for
 from segue.upkeep.living import is_gone
 
-UNATTENDED = frozenset({"cron", "webhook"})
-"""Where programs speak, and no people."""
 MAIN = "main"
 """The agent that answers where no other one is bound."""
 _DISGUISE = "gateway:disguise"
 """Where the key is kept that ids are hidden with."""
 
+_UNCOLLECTED = 20_000
+"""Objects that may be left before the first generation is gone through."""
+_SWITCH_SECONDS = 0.001
+
 _log = logging.getLogger(__name__)
+
+
+def settle_in() -> None:
+    """Make a process ready to serve many: what is loaded stays, and no thread waits long for another."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_UNCOLLECTED, 20, 20)
+    sys.setswitchinterval(_SWITCH_SECONDS)
 
 
 class Serving:
@@ -91,6 +106,7 @@ class Serving:
         self._door = Door(store, OWNER_AT_CONSOLE)
         self._platforms = platforms
         self._disguise = self._made_disguise()
+        self._tools_of_hooks = tools_of_hooks(settings)
         self._workshop = Workshop(
             settings, store, Scope(OWNER), run.id, Path.cwd(), self._search(Scope(OWNER)), _log.warning
         )
@@ -111,7 +127,7 @@ class Serving:
             shown=lambda _entry, _turn_id: _shown,
             turn_seconds=settings.agent.turn_timeout,
             freshness=settings.agent.auto_continue_freshness,
-            ended=self._namer.consider,
+            ended=self._name,
         )
         means = Means(self._reading, self._situated, self._compress, restart, settings.stop_suspends)
         routing = Routing(keys, self._access_on, settings.queue.on, self._agent_of, self._reading, posting)
@@ -166,6 +182,12 @@ class Serving:
     def _search(self, scope: Scope) -> SessionSearch:
         return SessionSearch(self._store, scope, lambda: self._zone, now=time.time, clock=time.monotonic)
 
+    def _tools_in(self, opened: Opened) -> list[Tool]:
+        """What a session is answered with; for a hook that was given tools of the owner, those and no others."""
+        given = self._given(opened)
+        found = self._tools(_scope_of(opened) if given is None else Scope(OWNER), opened.session.agent)
+        return [tool for tool in found if given is None or tool.spec.name in given]
+
     def _tools(self, scope: Scope, agent: str = MAIN) -> list[Tool]:
         """Owners get the machine where nobody else looks on; everybody else what is theirs.
 
@@ -179,15 +201,24 @@ class Serving:
         usable = {tool.spec.name for tool in found} if named.tools is None else set(named.tools)
         return [tool for tool in found if tool.spec.name in usable and (named.memory or not isinstance(tool, Memory))]
 
+    def _given(self, opened: Opened) -> Collection[str] | None:
+        """The owner's tools that the settings give to a hook; nothing for anybody else."""
+        place = parse_key(opened.lane.key, self._settings.session.main_key)
+        return self._tools_of_hooks.get(place.name[0]) if isinstance(place, Task) and place.kind == HOOK else None
+
     def _named(self, agent: str) -> NamedAgentSettings:
         return self._settings.agents.get(agent) or NamedAgentSettings()
 
+    def _settled(self, agent: str, chosen: Preferences) -> Preferences:
+        """What was chosen, and otherwise what an agent has of its own."""
+        return chosen._replace(model=chosen.model or self._named(agent).model or None)
+
     async def _agent_for(self, opened: Opened, chosen: Preferences) -> Agent:
         scope = _scope_of(opened)
-        if scope == Scope(OWNER):
+        if scope == Scope(OWNER) or self._given(opened):
             await self._workshop.ready(opened.session.cwd)
-        session, tools = opened.session, self._tools(scope, opened.session.agent)
-        chosen = chosen._replace(model=chosen.model or self._named(session.agent).model or None)
+        session, tools = opened.session, self._tools_in(opened)
+        chosen = self._settled(session.agent, chosen)
         offline = OfflineAgent(self._store, scope, time.time, lambda: self._zone)
         terms = (chosen, session.cwd, [tool.spec for tool in tools])
         return await self._live.agent_for(session.id, terms, lambda: self.crew.agent_for(chosen, tools, offline))
@@ -244,7 +275,7 @@ class Serving:
         lane, source, agent = opened.lane, opened.lane.origin, opened.session.agent
         assert source is not None
         place = parse_key(lane.key, self._settings.session.main_key)
-        names = [tool.spec.name for tool in self._tools(_scope_of(opened), agent)]
+        names = [tool.spec.name for tool in self._tools_in(opened)]
         began = lane.updated_at or lane.last_person_at
         told = system_prompt(Place(began.astimezone(self._zone), source.platform, None), names)
         connected = tuple(sorted(one.name for one in self._platforms))
@@ -254,20 +285,25 @@ class Serving:
         own = self._named(agent).prompt
         return "\n\n".join(filter(None, [told, own, situation_text(situation, self._disguise)]))
 
-    def _situated(self, scope: Scope) -> CommandSituation:
+    def _situated(self, scope: Scope, agent: str, chosen: Preferences) -> CommandSituation:
         deadline = time.monotonic() + 0.25
         return CommandSituation(
             session_id=None,
             now=time.time(),
             zone=self._zone,
             new_session_id=app.new_session_id(),
-            model=self.crew.named(Preferences()),
+            model=self.crew.named(self._settled(agent, chosen)),
             models=self.crew.resolve,
             meant=self.crew.meant,
             homes=self._settings.homes,
-            parts=[(tool.spec.name, len(str(tool.spec))) for tool in self._tools(scope)],
+            links=self._links() if scope == Scope(OWNER) else (),
+            parts=[(tool.spec.name, len(str(tool.spec))) for tool in self._tools(scope, agent)],
             time_left=lambda: deadline - time.monotonic(),
         )
+
+    def _links(self) -> list[Linked]:
+        found = [(one.platform.name, one.link) for one in self.gateway.connections]
+        return [Linked(name, link.since if link.is_up else None) for name, link in found]
 
     def _made_disguise(self) -> Disguise | None:
         """Ids are hidden by a secret of this home, so that what a model is told stays the same."""
@@ -286,6 +322,11 @@ class Serving:
         )
         return Compression(self._door, holder, means)
 
+    async def _name(self, session: Session) -> None:
+        """A conversation that has no title gets one."""
+        if session.title is None:
+            await self._namer.consider(session.id)
+
     async def _small_model(self) -> Model | None:
         found = await self.crew.auxiliary(Preferences())
         return found[0] if found else None
@@ -297,22 +338,23 @@ class Serving:
         model, window = found
         return Summariser(model, window or opened.session.context_window or UNKNOWN_WINDOW)
 
-    async def _compress(self, holder: LaneHolder, entry: Entry, focus: str) -> str:
+    async def _compress(self, holder: LaneHolder, entry: Entry, focus: str, told: Told) -> str:
         """`/compress` in a lane."""
         lane = await self._door.read(lambda tx: tx.lanes.find(entry.lane_key))
         session = await self._door.read(lambda tx: tx.sessions.find(lane.session_id or "") if lane else None)
         if lane is None or session is None:
             return "There is nothing to compress: nothing has been said yet."
-        told: list[str] = []
-
-        def emit(event: Event) -> None:
-            if isinstance(event, Compressed):
-                told.append(event.sentence)
-
         compression = self._compression(holder, Opened(lane, session, Continue()))
         need = Need(session.context_window or UNKNOWN_WINDOW, tokens_of_rest(session.system_prompt or "", []))
-        await compression.compress(holder.lease, session.id, Wish(need, KEPT_TURNS // 4, focus), emit)
-        return told[-1] if told else "There is nothing to compress yet: all of it is what was said last."
+
+        def ending(tx: Transaction, compressed: Compressed) -> None:
+            told(tx, compressed.sentence)
+
+        wish = Wish(need, KEPT_TURNS // 4, focus)
+        done = await compression.compress(holder.lease, session.id, wish, _shown, ending=ending)
+        if done is None:
+            return "There is nothing to compress yet: all of it is what was said last."
+        return Compressed(done.session.id, done.session.title).sentence
 
 
 def _scope_of(opened: Opened) -> Scope:

@@ -34,6 +34,7 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
         "gateway": ("segue.cli.gateway", "gateway", "Connect platforms with your conversations."),
         "lanes": ("segue.cli.lanes", "lanes", "Where people talk to your agent: look, begin anew, forget."),
         "inbox": ("segue.cli.inbox", "inbox", "Messages that wait or were not answered: look, retry, cancel."),
+        "outbox": ("segue.cli.outbox", "outbox", "Replies that are to be sent or were not delivered: look, retry."),
         "pairing": ("segue.cli.pairing", "pairing", "Let people in who write to your agent."),
         "cron": ("segue.cli.cron", "cron", "Let your agent do something at certain moments."),
         "config": ("segue.cli.configuring", "config", "Show and check the settings."),

@@ -124,7 +124,7 @@ def run_(name: str, as_json: bool) -> None:
 def _ask(tx: Transaction, name: str, message_id: str, settings: Settings) -> tuple[Accepted, bool]:
     job = get_job(tx, name)
     route = find_place(tx, parse_route(job.deliver), settings.homes) if job.deliver else None
-    accepted = ask_now(tx, job, message_id, route, time.time())
+    accepted = ask_now(tx, job, message_id, route, time.time(), settings.key_rules)
     runs = tx.leases.open_runs()
     return accepted, any(run.program == GATEWAY and not is_gone(run) for run in runs)
 

@@ -21,8 +21,8 @@ from segue.core.lifecycle import Interruption
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.text import one_line
 from segue.ports.platform import Platform
-from segue.ports.store import Transaction
 from segue.sessions.leasing import living_runs, refuse_second
+from segue.sessions.watching import living_gateways
 from segue.storage.store import SqlStore
 from segue.upkeep.living import is_gone, this_run
 
@@ -54,7 +54,7 @@ def run() -> None:
 
 async def _live(settings: Settings, store: SqlStore, platforms: Sequence[Platform]) -> bool:
     """One life; whether another one is wanted."""
-    from segue.app.serving import Serving
+    from segue.app.serving import Serving, settle_in
 
     stop, is_again = asyncio.Event(), False
 
@@ -69,6 +69,7 @@ async def _live(settings: Settings, store: SqlStore, platforms: Sequence[Platfor
     loop.add_signal_handler(signal.SIGHUP, restart)
     serving = Serving(settings, store, this_run(GATEWAY), platforms, restart)
     serving.begin()
+    settle_in()
     logging.info("Connected to %s.", ", ".join(platform.name for platform in platforms))
     try:
         await serving.gateway.run(stop, lambda: Interruption.RESTART_DRAIN if is_again else Interruption.SHUTDOWN_DRAIN)
@@ -82,7 +83,7 @@ async def _live(settings: Settings, store: SqlStore, platforms: Sequence[Platfor
 def status(as_json: bool) -> None:
     """Whether a gateway runs, since when, and where."""
     with app.open_for_reading() as store:
-        runs = store.read(OWNER_AT_CONSOLE, _living)
+        runs = store.read(OWNER_AT_CONSOLE, living_gateways, is_gone)
     if as_json:
         show_json([run._asdict() for run in runs])
         return
@@ -107,7 +108,7 @@ def restart() -> None:
 
 def _signal(number: signal.Signals) -> None:
     with app.open_for_reading() as store:
-        runs = [one for one in store.read(OWNER_AT_CONSOLE, _living) if not is_gone(one)]
+        runs = store.read(OWNER_AT_CONSOLE, living_runs, GATEWAY, is_gone)  # also one that hangs
         here = [one for one in runs if one.host == os.uname().nodename]
         if not here:
             raise NotFound("No gateway of this home runs on this machine.")
@@ -126,7 +127,3 @@ def _wait_for_end(runs: list[Run]) -> None:
         if time.monotonic() > until:
             raise InUse(f"The gateway, process {runs[0].pid}, does not end; it may be waiting for an answer.")
         time.sleep(0.1)
-
-
-def _living(tx: Transaction) -> list[Run]:
-    return living_runs(tx, GATEWAY, is_gone)

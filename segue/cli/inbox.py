@@ -8,15 +8,16 @@ from segue import app
 from segue.cli.completing import complete_lane
 from segue.cli.lane_words import MESSAGES, entry_cells, entry_row
 from segue.cli.options import AS_JSON, DRY_RUN, YES
-from segue.cli.output import confirm, note, say, show_json, table
+from segue.cli.output import confirm, note, show_json
+from segue.cli.previews import Preview
 from segue.core.inbox import OPEN, UNANSWERED, Entry, InboxState
 from segue.core.scope import OWNER_AT_CONSOLE
-from segue.core.text import count
 from segue.ports.store import Transaction
 from segue.sessions import requeueing
 from segue.sessions.overseeing import find_lane
 
 _MOST = 10**9
+_MESSAGES = Preview("message", MESSAGES, entry_cells, entry_row)
 
 
 @click.group()
@@ -41,7 +42,7 @@ def list_(every: bool, state: tuple[str, ...], limit: int, as_json: bool) -> Non
     if as_json:
         show_json([entry_row(entry) for entry in found])
     elif found:
-        _table(found)
+        _MESSAGES.table(found)
     else:
         note("There are no such messages." if every or state else "Nothing waits, and everything was answered.")
 
@@ -61,12 +62,12 @@ def retry(numbers: tuple[int, ...], all_dead: bool, yes: bool, dry_run: bool, as
             entries = store.read(OWNER_AT_CONSOLE, requeueing.dead_messages)
         else:
             entries = store.read(OWNER_AT_CONSOLE, requeueing.retryable, numbers)
-        if _is_previewed(entries, "To be answered after all:", dry_run=dry_run, as_json=as_json):
+        if _MESSAGES.is_shown(entries, "To be answered after all:", dry_run=dry_run, as_json=as_json):
             if all_dead:
-                confirm(f"Answer {_them(entries)} after all?", yes=yes)
+                confirm(f"Answer {_MESSAGES.them(entries)} after all?", yes=yes)
             ids = [entry.id for entry in entries]
             entries = store.write(OWNER_AT_CONSOLE, requeueing.retry_messages, ids, time.time())
-            _tell(entries, "waits again", "wait again", as_json=as_json)
+            _MESSAGES.tell(entries, "waits again", "wait again", as_json=as_json)
 
 
 @inbox.command()
@@ -84,11 +85,11 @@ def cancel(numbers: tuple[int, ...], lane: str | None, yes: bool, dry_run: bool,
             entries = store.read(OWNER_AT_CONSOLE, _waiting_in, lane)
         else:
             entries = store.read(OWNER_AT_CONSOLE, requeueing.cancellable, numbers)
-        if _is_previewed(entries, "To be answered no more:", dry_run=dry_run, as_json=as_json):
-            confirm(f"Cancel {_them(entries)}?", yes=yes)
+        if _MESSAGES.is_shown(entries, "To be answered no more:", dry_run=dry_run, as_json=as_json):
+            confirm(f"Cancel {_MESSAGES.them(entries)}?", yes=yes)
             act = requeueing.cancel_messages if lane is None else requeueing.cancel_waiting
             entries = store.write(OWNER_AT_CONSOLE, act, [entry.id for entry in entries], time.time())
-            _tell(entries, "is cancelled", "are cancelled", as_json=as_json)
+            _MESSAGES.tell(entries, "is cancelled", "are cancelled", as_json=as_json)
 
 
 def _listed(tx: Transaction, states: tuple[str, ...] | None, limit: int) -> list[Entry]:
@@ -102,36 +103,3 @@ def _listed(tx: Transaction, states: tuple[str, ...] | None, limit: int) -> list
 def _waiting_in(tx: Transaction, wanted: str) -> list[Entry]:
     """What waits in a lane, which may be so new that it is known only by what waits there."""
     return tx.inbox.waiting(wanted) or tx.inbox.waiting(find_lane(tx, wanted).key)
-
-
-def _is_previewed(entries: list[Entry], heading: str, *, dry_run: bool, as_json: bool) -> bool:
-    """Show what would be changed; whether to go on."""
-    if as_json:
-        if dry_run or not entries:
-            show_json({"messages": [entry_row(entry) for entry in entries], "dry_run": dry_run})
-            return False
-        return True
-    if not entries:
-        note("There are no such messages.")
-        return False
-    say(heading, bold=True)
-    _table(entries)
-    if dry_run:
-        say("Nothing was changed.")
-    return not dry_run
-
-
-def _tell(entries: list[Entry], one: str, many: str, *, as_json: bool) -> None:
-    if as_json:
-        show_json({"messages": [entry_row(entry) for entry in entries], "dry_run": False})
-        return
-    say(f"{count(len(entries), 'message')} {one if len(entries) == 1 else many}.")
-
-
-def _them(entries: list[Entry]) -> str:
-    return "it" if len(entries) == 1 else f"these {len(entries):,} messages"
-
-
-def _table(entries: list[Entry]) -> None:
-    now = time.time()
-    table(MESSAGES, [entry_cells(entry, now) for entry in entries])

@@ -40,6 +40,15 @@ MESSAGES = [
     Column("Text", 3),
     Column("Reason", 2, yields=4),
 ]
+LETTERS = [
+    Column("ID"),
+    Column("State"),
+    Column("Age", yields=1),
+    Column("What", yields=2),
+    Column("Lane", 2, yields=3),
+    Column("Text", 3),
+    Column("Reason", 2, yields=4),
+]
 
 
 def lane_cells(view: LaneView, now: float) -> list[str]:
@@ -102,6 +111,11 @@ def entry_cells(entry: Entry, now: float) -> list[str]:
     who = entry.author or entry.person
     age = ago(entry.admitted_at, now)
     return [str(entry.id), entry.state, age, who, entry.lane_key, text, entry.reason or ""]
+
+
+def letter_cells(letter: Letter, now: float) -> list[str]:
+    age, text = ago(letter.created_at, now), shorten(one_line(letter.text), _TEXT)
+    return [str(letter.id), letter.state, age, letter.what, letter.lane_key, text, letter.reason or ""]
 
 
 def lane_row(view: LaneView) -> dict[str, Any]:

@@ -152,7 +152,8 @@ COMMANDS = (
     ),
     Spec(
         *("stop", _CHAT, Takes.NOTHING, "", "stop what is being done"),
-        "The answer that is being written ends, with every tool that it runs.",
+        "The answer that is being written ends, with every tool that it runs. On a platform, what waits for an answer"
+        " is cancelled, too.",
         "/stop",
     ),
     Spec(

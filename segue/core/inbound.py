@@ -3,7 +3,8 @@
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from segue.core.sources import SessionSource
+from segue.core.sources import SessionSource, kept_id, kept_source
+from segue.core.text import storable
 
 ORIGINAL = ""
 """The version of a message that nobody has edited."""
@@ -38,6 +39,19 @@ class Inbound(NamedTuple):
     route: SessionSource | None = None
     """Where the answer goes, when that is not where it comes from."""
     cursor: Cursor | None = None
+
+
+def kept(inbound: Inbound) -> Inbound:
+    """The same message in characters that every database holds."""
+    cursor = inbound.cursor
+    return inbound._replace(
+        source=kept_source(inbound.source),
+        message_id=kept_id(inbound.message_id),
+        text=storable(inbound.text),
+        edit=kept_id(inbound.edit),
+        route=None if inbound.route is None else kept_source(inbound.route),
+        cursor=None if cursor is None else Cursor(storable(cursor.name), storable(cursor.value)),
+    )
 
 
 class Receipt(StrEnum):

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 from segue.core.inbound import Inbound
 from segue.core.messages import encode
-from segue.core.sources import SessionSource
-from segue.core.text import storable
+from segue.core.sources import SessionSource, source_from
 
 
 class InboxState(StrEnum):
@@ -70,12 +69,12 @@ class Entry(NamedTuple):
 
     @property
     def source(self) -> SessionSource:
-        return SessionSource.from_dict(json.loads(self.origin))
+        return source_from(self.origin)
 
     @property
     def destination(self) -> SessionSource:
         """Where the answer goes."""
-        return self.source if self.route is None else SessionSource.from_dict(json.loads(self.route))
+        return self.source if self.route is None else source_from(self.route)
 
     @property
     def content(self) -> Any:
@@ -107,11 +106,11 @@ def entry_of(inbound: Inbound, lane_key: str, principal: str, audience: str, per
         person=person,
         platform=source.platform,
         account=source.account or "",
-        chat=storable(chat_of(source)),
-        message_id=storable(inbound.message_id),
-        edit=storable(inbound.edit),
+        chat=chat_of(source),
+        message_id=inbound.message_id,
+        edit=inbound.edit,
         origin=_as_json(source),
-        text=storable(inbound.text),
+        text=inbound.text,
         parts=None if inbound.parts is None else encode(inbound.parts),
         want=Want.PLAIN,
         state=InboxState.WAITING,

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from segue.core.inbound import Inbound
-from segue.core.sources import SessionSource
+from segue.core.sources import CRON, SessionSource
 
-PLATFORM = "cron"
+PLATFORM = CRON
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
 
 

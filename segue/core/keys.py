@@ -12,8 +12,10 @@ So two lanes never share a key, and a key can be read back into its lane.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Self
 
+from segue.core import sources
 from segue.core.errors import InvalidKey, InvalidSource
 from segue.core.ids import LaneKey, encode_segment
 from segue.core.sharing import DmScope
@@ -22,10 +24,11 @@ from segue.core.sources import SessionSource
 DEFAULT_AGENT = "main"
 CHAT_TYPES = ("dm", "group", "channel")
 RESERVED = frozenset({"account", "agent", "api", "cron", "dm", "hook", "node", "person", "subagent", "topic"})
-_TASK_KINDS = {"cron": 1, "hook": 1, "api": 2, "subagent": 1, "node": 1}  # how many names each has
+JOB, HOOK = "cron", "hook"
+_TASK_KINDS = {JOB: 1, HOOK: 1, "api": 2, "subagent": 1, "node": 1}  # how many names each has
 _NODE = "node-"
-_CRON = "cron"
 
+_MOST_REMEMBERED = 1024
 _PLATFORM = re.compile(r"[a-z][a-z0-9_]*")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 _ENCODED = re.compile("(?:%[0-9A-F]{2})+")
@@ -157,6 +160,7 @@ def build_key(place: Place) -> LaneKey:
     return LaneKey(":".join(map(encode_segment, ["agent", place.agent, *segments])))
 
 
+@lru_cache(_MOST_REMEMBERED)
 def parse_key(key: str, main_key: str = "main") -> Place:
     """The lane of a key; the inverse of `build_key`."""
     tag, *rest = (_decode(segment) for segment in key.split(":"))
@@ -170,16 +174,16 @@ def parse_key(key: str, main_key: str = "main") -> Place:
 
 def is_isolated(key: str) -> bool:
     """Whether everything in a lane has a session of its own."""
-    return key.split(":")[2:3] == [_CRON]
+    return key.split(":")[2:3] == [JOB]
 
 
 def _task(source: SessionSource, agent: str) -> Task | None:
     """The lane of something that no person says in a chat."""
     match source.platform:
-        case "webhook":
-            return Task("hook", (source.chat_id,), agent)
-        case "cron":
-            return Task(_CRON, (source.chat_id,), agent)
+        case sources.WEBHOOK:
+            return Task(HOOK, (source.chat_id,), agent)
+        case sources.CRON:
+            return Task(JOB, (source.chat_id,), agent)
         case "api_server":
             return Task("api", (source.participant, source.chat_id), agent)
     return None

@@ -6,11 +6,16 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
-from segue.core.inbox import Entry, Want
+from segue.core.inbox import Entry, Want, chat_of
+from segue.core.sources import SessionSource
 from segue.core.text import one_line, shorten
 
+MOST_PAUSES = 10
 _QUOTED = 80
 _MOST_QUOTED = 10
+_LEFT_OUT = "earlier messages were left out, because too many were waiting:"
+LEFT_OUT_PATTERN = f"[% {_LEFT_OUT}%"
+"""What a note about left-out messages looks like, as SQL compares."""
 
 
 class QueueMode(StrEnum):
@@ -69,6 +74,8 @@ class MakeRoom:
     """In line, in place of the oldest that wait."""
 
     dropped: int
+    is_steering: bool = False
+    """Whether it goes to the agent that is at work, as they would have."""
 
 
 Admission = Wait | Steer | Interrupt | Refuse | MakeRoom
@@ -78,14 +85,15 @@ def admit(rules: QueueRules, waiting: int, want: Want, *, is_busy: bool) -> Admi
     """What becomes of a message when so many others wait; commands are never in the way."""
     if want is Want.COMMAND:
         return Wait()
-    if is_busy and want is Want.PLAIN:
-        if rules.mode is QueueMode.STEER:
-            return Steer()
-        if rules.mode is QueueMode.INTERRUPT:
-            return Interrupt()
+    is_beside = is_busy and want is Want.PLAIN
+    if is_beside and rules.mode is QueueMode.INTERRUPT:
+        return Interrupt()
+    is_steering = is_beside and rules.mode is QueueMode.STEER
     if waiting < rules.cap:
-        return Wait()
-    return Refuse() if rules.drop is Drop.NEW or want is Want.QUEUED else MakeRoom(waiting - rules.cap + 1)
+        return Steer() if is_steering else Wait()
+    if rules.drop is Drop.NEW or want is Want.QUEUED:
+        return Refuse()
+    return MakeRoom(waiting - rules.cap + 1, is_steering)
 
 
 def together(waiting: Sequence[Entry], mode: QueueMode) -> list[Entry]:
@@ -103,14 +111,30 @@ def together(waiting: Sequence[Entry], mode: QueueMode) -> list[Entry]:
     return batch
 
 
-def _place(entry: Entry) -> tuple[str | None, ...]:
+def pause_before(entries: Sequence[Entry], debounce: timedelta, now: float) -> float:
+    """For how many seconds more is waited for what a person may say next; nobody else is waited for.
+
+    Whoever goes on and on is answered after so many pauses. A clock that was set back makes nobody wait.
+    """
+    pause = debounce.total_seconds()
+    quiet, waited = now - entries[-1].admitted_at, now - entries[0].admitted_at
+    if quiet < 0 or not entries[-1].is_person:
+        return 0.0
+    return max(0.0, min(pause - quiet, MOST_PAUSES * pause - waited))
+
+
+def _place(entry: Entry) -> tuple[str, ...]:
     """Who said it where, and where the answer goes."""
-    return entry.person, entry.origin, entry.route
+    return entry.person, *_chat(entry.source), *_chat(entry.destination)
+
+
+def _chat(source: SessionSource) -> tuple[str, ...]:
+    return source.platform, source.account or "", chat_of(source), source.thread_id or ""
 
 
 def left_out(texts: Sequence[str]) -> str:
     """What the agent is told of messages that nobody answers any more."""
     quoted = [f"- {shorten(one_line(text), _QUOTED)}" for text in texts[-_MOST_QUOTED:]]
     more = [f"- and {len(texts) - _MOST_QUOTED} before them"] if len(texts) > _MOST_QUOTED else []
-    told = f"[{len(texts)} earlier messages were left out, because too many were waiting:"
+    told = f"[{len(texts)} {_LEFT_OUT}"
     return "\n".join([told, *more, *quoted]) + "]"

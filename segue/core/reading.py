@@ -8,6 +8,7 @@ from segue.core.inbox import Want
 from segue.core.queueing import QueueMode
 
 _CLEARING = frozenset({"stop", "new"})
+_ASKING = frozenset({"retry", "compress"})
 _DEFAULT = "default"
 
 
@@ -18,6 +19,8 @@ class Reading(NamedTuple):
     is_clearing: bool = False
     """Whether nothing that waits is answered any more, and what runs ends."""
     is_steering: bool = False
+    is_asking: bool = False
+    """Whether it is a command that has something answered or written: what waits is cancelled with it."""
 
 
 def read(text: str, *, bot: str = "", triggers: Sequence[str] = ()) -> Reading:
@@ -32,7 +35,8 @@ def read(text: str, *, bot: str = "", triggers: Sequence[str] = ()) -> Reading:
             return Reading(Want.PLAIN, argument.strip(), is_steering=True)
         case Command(name, argument):
             is_clearing = name in _CLEARING or (name == "resume" and bool(argument.strip()))
-            return Reading(Want.COMMAND, text, command, is_clearing)
+            is_asking = name in _ASKING or (name == "new" and bool(argument.strip()))
+            return Reading(Want.COMMAND, text, command, is_clearing, is_asking=is_asking)
     return Reading(Want.COMMAND, text, command)
 
 

@@ -26,7 +26,7 @@ class Scope(NamedTuple):
 
     @property
     def room(self) -> Audience | None:
-        """The room that looks on, when one does."""
+        """The room that looks on, when one does. A hook is one, too: others write what it says."""
         return None if self.audience in (CONSOLE, PRIVATE) else self.audience
 
 

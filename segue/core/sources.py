@@ -1,10 +1,23 @@
 """Where a message came from: platform, account, chat, thread and person, as its adapter saw them."""
 
+import hashlib
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import Any, Self
 
 from segue.core.errors import InvalidSource
+from segue.core.text import storable
+
+LONGEST_ID = 500
+LONGEST_NAME = 1000
+_MOST_REMEMBERED = 1024
+_NAMES = frozenset({"chat_name", "user_name", "chat_topic", "label", "subject", "space"})
+
+CRON, WEBHOOK = "cron", "webhook"
+UNATTENDED = frozenset({CRON, WEBHOOK})
+"""Where programs speak, and no people; nothing is sent there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,3 +84,26 @@ class SessionSource:
 
 
 _FIELDS = tuple(field.name for field in fields(SessionSource))
+
+
+@lru_cache(_MOST_REMEMBERED)
+def source_from(text: str) -> SessionSource:
+    """A source as it is stored, which is asked for again and again while a message is answered."""
+    return SessionSource.from_dict(json.loads(text))
+
+
+def kept_id(given: str) -> str:
+    """An id in characters that every database holds, and not endless; two that differ stay two."""
+    clean = storable(given)
+    if clean == given and len(given) <= LONGEST_ID:
+        return given
+    digest = hashlib.sha256(given.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{clean[: LONGEST_ID - 40]}~{digest[:32]}"
+
+
+def kept_source(source: SessionSource) -> SessionSource:
+    """A source whose ids and names every database holds."""
+    said = {name: value for name in _FIELDS if isinstance(value := getattr(source, name), str)}
+    clean = {name: storable(one)[:LONGEST_NAME] if name in _NAMES else kept_id(one) for name, one in said.items()}
+    changed: dict[str, Any] = {name: one for name, one in clean.items() if one != said[name]}
+    return replace(source, **changed) if changed else source

@@ -114,7 +114,7 @@ class SessionStore:
         return self._store.read(OWNER_AT_CONSOLE, work)
 
     def has_any_sessions(self) -> bool:
-        """Whether any session was ever created here."""
+        """Whether any session was ever created here, and not purged."""
         wanted = Filter(archived=None, tips_only=False)
         return self._store.read(
             OWNER_AT_CONSOLE, lambda tx: bool(tx.sessions.listed(wanted, 1, 0) or tx.trash.listed())

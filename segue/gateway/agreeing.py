@@ -9,6 +9,7 @@ from segue.agent.door import Door
 from segue.core.events import ToolCall
 from segue.core.inbox import Entry, InboxState
 from segue.core.outbox import What
+from segue.core.preferences import decode
 from segue.core.text import printable, shorten
 from segue.ports.store import Transaction
 from segue.sessions.delivering import Posting, envelope_of, post
@@ -64,7 +65,14 @@ class Agreements:
         told = shorten(printable(risk), _LONGEST_RISK)
         text = f"May I? {told}\n\nAnswer yes or no; after {self._seconds:g} seconds it is no."
         envelope = envelope_of(entry, f"{entry.id}:{call.id}:{time.time()}")
-        post(tx, self._posting, envelope, text, What.ANSWER, time.time())
+        post(tx, self._posting, envelope, text, What.NOTICE, time.time(), _sending_in(tx, entry))
+
+
+def _sending_in(tx: Transaction, entry: Entry) -> str | None:
+    """What was chosen with /send in the conversation that goes on there."""
+    lane = tx.lanes.find(entry.lane_key)
+    session = tx.sessions.find(lane.session_id or "") if lane else None
+    return decode(session.model_config).send if session else None
 
 
 def _meaning(text: str) -> bool | None:

@@ -5,6 +5,7 @@ import logging
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -18,10 +19,11 @@ from segue.core.errors import InUse, LeaseLost, StoreError
 from segue.core.events import Event
 from segue.core.inbox import Entry, InboxState
 from segue.core.keys import is_shared, parse_key
-from segue.core.lifecycle import Reset, Start
+from segue.core.lifecycle import Interruption, Reset, Start
 from segue.core.outbox import What
 from segue.core.preferences import Preferences
-from segue.core.queueing import QueueRules
+from segue.core.queueing import QueueRules, pause_before
+from segue.core.sessions import Session
 from segue.core.turns import Turn, TurnState
 from segue.gateway.clerk import Clerk
 from segue.gateway.ears import LaneEars
@@ -44,10 +46,12 @@ _log = logging.getLogger(__name__)
 FORGOTTEN = "Its answer was cut off, and the conversation went on elsewhere."
 STALE = "The answer was cut off, and that was too long ago to go on with it; ask again."
 CRASHING = "The answer was cut off, and so were others before it, so it is given up; ask again."
+UNBEGUN = "It could not be begun: {}. The log says more."
+UNBEGUN_TOLD = "Your message could not be answered, because of a fault of ours. Ask in other words, or tell the owner."
 STUCK = "The answer was cut off {} times and is given up. The next message begins a new conversation."
 
 
-async def _nothing_follows(_session_id: str) -> None: ...
+async def _nothing_follows(_session: Session) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +67,8 @@ class Staff:
     """Of a platform."""
     shown: Callable[[Entry, str], Callable[[Event], None]]
     """Shows what happens in a turn to whoever wrote a message."""
-    ended: Callable[[str], Awaitable[None]] = _nothing_follows
-    """What is done when a turn of a session has come to its end."""
+    ended: Callable[[Session], Awaitable[None]] = _nothing_follows
+    """What is done when a turn of a session has come to its end; as the session was when it began."""
     turn_seconds: float = 1800.0
     freshness: float = 3600.0
     most_attempts: int = MOST_ATTEMPTS
@@ -104,14 +108,25 @@ class Office:
         self._tell = tell
         self._is_continuing = staff.is_continuing
         self._running: dict[str, Running] = {}
+        self._suspect: str | None = None
+        """The turn that is carried on although the gateway may have died of it."""
         self._stops: dict[str, int] = {}
         """The last message of each lane that nothing before it should be answered any more for."""
+        self._stirred: dict[str, asyncio.Event] = {}
+        """Whether something came in a lane since it was looked what is due there."""
+        self._failures: dict[str, int] = {}
+        """How often in a row the next thing in a lane could not be begun."""
         self._ends: dict[str, tuple[TurnState, str]] = {}
         """How a turn ends that is being stopped, and why."""
 
     def continue_nothing(self) -> None:
         """Turns that were cut off do not go on by themselves in this life: the next message in a lane ends them."""
         self._is_continuing = False
+
+    @property
+    def at_work_in(self) -> list[str]:
+        """The lanes in which a turn runs here."""
+        return list(self._running)
 
     def running_in(self, key: str) -> Running | None:
         return self._running.get(key)
@@ -137,7 +152,33 @@ class Office:
 
     async def next(self, holder: LaneHolder, key: str) -> bool:
         """Do the next thing in a lane."""
-        due = await self._door.read(self._due, key)
+        stirred = self._stirred[key] = asyncio.Event()
+        try:
+            is_more = await self._next(holder, key, stirred)
+        except (InUse, LeaseLost, StoreError):
+            raise
+        except Exception as error:
+            await self._give_up(holder, key, error)
+            raise
+        else:
+            self._failures.pop(key, None)
+            return is_more
+        finally:
+            del self._stirred[key]
+
+    def left(self, key: str) -> None:
+        self._stops.pop(key, None)
+
+    async def _give_up(self, holder: LaneHolder, key: str, error: Exception) -> None:
+        """What waits in front cannot be begun: after a few tries it is dead, and its sender told."""
+        self._failures[key] = self._failures.get(key, 0) + 1
+        if self._failures[key] >= self._staff.most_attempts:
+            del self._failures[key]
+            await self._door.write(self._bury_first, holder, key, UNBEGUN.format(type(error).__name__))
+            self._sent()
+
+    async def _next(self, holder: LaneHolder, key: str, stirred: asyncio.Event) -> bool:
+        due = await self._door.read(next_due, key, self._staff.queue)
         match due:
             case None:
                 return False
@@ -150,12 +191,23 @@ class Office:
                 await self._clerk.carry_out(holder, entry)
                 self._sent()
             case AnswerThese():
+                if due.is_more_welcome and await self._has_paused(stirred, due.entries):
+                    return True  # it is looked again what is due
                 return await self._answer(holder, due)
         return True
 
-    def _due(self, tx: Transaction, key: str) -> "CutOff | Forgotten | Carry | AnswerThese | None":
-        waiting = tx.inbox.waiting(key, 1)
-        return next_due(tx, key, self._staff.queue(waiting[0].platform if waiting else ""))
+    async def _has_paused(self, stirred: asyncio.Event, entries: Sequence[Entry]) -> bool:
+        """Wait for a moment for what is said next; whether there was something to wait for."""
+        seconds = pause_before(entries, self._staff.queue(entries[0].platform).debounce, time.time())
+        with suppress(TimeoutError):  # then it stayed quiet
+            await asyncio.wait_for(stirred.wait(), seconds)
+        return seconds > 0
+
+    def stir(self, key: str | None = None) -> None:
+        """Something has come in a lane, or comes no more in any: nobody waits for it there."""
+        stirred = self._stirred.values() if key is None else [self._stirred[key]] if key in self._stirred else []
+        for one in stirred:
+            one.set()
 
     # Answering
 
@@ -191,9 +243,12 @@ class Office:
             outcome = Outcome(turn, TurnState.FAILED, "", now, STUCK.format(turn.attempt))
             await self._door.write(self._bury, holder, due, outcome)
         elif self._is_continuing and is_fresh:
-            begun = await self._door.write(take_up_answer, due.lane, turn, self._presence.run.id, holder.claim)
-            await holder.now_holds(begun.lease)
-            await self._run(holder, begun, await self._door.read(lambda tx: tx.inbox.of_turn(turn.id)))
+            if not self._is_suspect(due):
+                await self._carry_on(holder, due)
+            elif self._suspect is None:
+                await self._carry_on_alone(holder, due)
+            else:
+                return False  # it is looked again in a moment
         elif due.has_more or self._is_continuing:
             reason = CRASHING if is_fresh else STALE
             await self._door.write(turning.give_up_turn, holder.lease, turn, now, reason, self._ending)
@@ -201,6 +256,24 @@ class Office:
             return False
         self._sent()
         return True
+
+    def _is_suspect(self, due: CutOff) -> bool:
+        """Whether a turn may be what the gateway died of, and is given up if it does so once more."""
+        is_crash = due.lane.phase_reason == Interruption.RESTART
+        return is_crash and due.turn.attempt + 1 >= self._staff.most_attempts
+
+    async def _carry_on_alone(self, holder: LaneHolder, due: CutOff) -> None:
+        """One suspect at a time: of several that ran when the gateway died, only the one that it dies of is counted."""
+        self._suspect = due.turn.id
+        try:
+            await self._carry_on(holder, due)
+        finally:
+            self._suspect = None
+
+    async def _carry_on(self, holder: LaneHolder, due: CutOff) -> None:
+        begun = await self._door.write(take_up_answer, due.lane, due.turn, self._presence.run.id, holder.claim)
+        await holder.now_holds(begun.lease)
+        await self._run(holder, begun, await self._door.read(lambda tx: tx.inbox.of_turn(due.turn.id)))
 
     def _find_stop(self, tx: Transaction, key: str) -> Entry | None:
         """A message that waits in a lane and for which nothing before it should be answered."""
@@ -241,7 +314,7 @@ class Office:
             del self._running[key]
             self._ends.pop(turn.id, None)
             self._sent()
-        await self._staff.ended(begun.opened.session.id)
+        await self._staff.ended(begun.opened.session)
 
     def _ending(self, tx: Transaction, outcome: Outcome) -> None:
         """What ends with a turn, in its transaction."""
@@ -285,6 +358,13 @@ class Office:
         name = f"{last.turn_id}:reply" if shown else f"{last.id}:forgotten"
         envelope = envelope_of(last, name, last.session_id, last.turn_id)
         post(tx, self._house.posting, envelope, f"{FORGOTTEN} Ask again.", What.NOTICE, now)
+
+    def _bury_first(self, tx: Transaction, holder: LaneHolder, key: str, reason: str) -> None:
+        hold(tx, holder.lease)
+        for entry in tx.inbox.waiting(key, 1):
+            tx.inbox.change([entry], state=str(InboxState.DEAD), reason=reason, ended_at=time.time())
+            envelope = envelope_of(entry, f"{entry.id}:unbegun", entry.session_id)
+            post(tx, self._house.posting, envelope, UNBEGUN_TOLD, What.NOTICE, time.time())
 
     def _tell_busy(self, tx: Transaction, entry: Entry, reason: str) -> None:
         text = f"Your message waits. {reason}"

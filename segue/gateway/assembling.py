@@ -55,18 +55,22 @@ def assemble(
     hooks: Hooks | None = None,
     streaming: Callable[[str], Streaming] = lambda _: USUAL_STREAMING,
 ) -> Gateway:
-    """Every part with the ones it works with. What arrives has a door of its own, so that nothing keeps it waiting."""
-    door, front = Door(grounds.store, OWNER_AT_CONSOLE), Door(grounds.store, OWNER_AT_CONSOLE)
+    """Every part with the ones it works with.
+
+    What arrives and what is sent have doors of their own, so that the answers that are written keep neither waiting.
+    """
+    door, front, back = (Door(grounds.store, OWNER_AT_CONSOLE) for _ in range(3))
     presence = Presence(door, grounds.run, grounds.is_gone, is_alone=grounds.is_alone)
     desk = Desk(front, routing, lambda accepted: gateway.accepted(accepted))
-    connections = [Connection(door, presence, one, desk, lambda fact: gateway.told(fact)) for one in platforms]
+    connections = [Connection(back, presence, one, desk, lambda fact: gateway.told(fact)) for one in platforms]
     deliveries = {(one.platform.name, one.platform.account): one.delivery for one in connections}
     streams = Streams(door, house.posting, lambda name, account: deliveries.get((name, account)), streaming)
-    clerk = Clerk(door, house, routing.keys, means)
+    clerk = Clerk(door, house, routing.keys, means, lambda fact: gateway.told(fact))
     office = Office(
         door, presence, house, staff, clerk, streams, lambda: gateway.sent(), lambda fact: gateway.told(fact)
     )
     lanes = Lanes(door, presence, office)
     watcher = Watcher(door, presence, house.rules, staff.agent_for, watching, lambda fact: gateway.told(fact))
     gateway = Gateway(door, presence, desk, office, clerk, lanes, connections, watcher, hooks or Hooks(), drain_seconds)
+    gateway.other_doors = (front, back)
     return gateway

@@ -1,5 +1,6 @@
 """Carries commands out that are given in lanes: in their turn, or at once when they only read."""
 
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -7,28 +8,34 @@ from functools import partial
 
 from segue.agent.door import Door
 from segue.core.commands import Command, Unknown
-from segue.core.errors import SegueError, StoreError
+from segue.core.errors import InUse, LeaseLost, SegueError, StoreError
 from segue.core.inbox import Entry, Want
 from segue.core.keys import KeyRules, parse_key
 from segue.core.lifecycle import Lane
 from segue.core.messages import Spot
-from segue.core.outbox import What
+from segue.core.preferences import Preferences, decode
 from segue.core.principals import scope_in
 from segue.core.reading import Reading
 from segue.core.scope import OWNER, Principal, Scope
 from segue.gateway.holding import LaneHolder
+from segue.hookspecs import Tell, nobody
 from segue.ports.store import Transaction
-from segue.sessions.answering import House
+from segue.sessions.answering import House, is_waiting
 from segue.sessions.commanding.acts import Answer, Compress, Offer, Redone, Restart, Situation, Undone
 from segue.sessions.commanding.helping import unknown
-from segue.sessions.delivering import envelope_of, post
-from segue.sessions.lane_commands import Errand, carry_out, refuse, refuse_while_answering
+from segue.sessions.lane_commands import Errand, carry_out, finish, refuse, refuse_while_answering
 from segue.sessions.leasing import hold
+
+_log = logging.getLogger(__name__)
 
 AT_ONCE = frozenset({"status", "help", "sessions", "search", "history", "usage", "context", "stop"})
 """Commands that need not wait until an answer has been written."""
 EVERYWHERE = frozenset({"sethome", "handoff"})
 """Commands of owners that are about other places than the one in which they are given."""
+
+
+Told = Callable[[Transaction, str], None]
+"""Puts down what a person is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +44,10 @@ class Means:
 
     read: Callable[[Entry], Reading]
     """What a message means."""
-    situation: Callable[[Scope], Situation]
-    """Where and when it is given, as far as no lane has a say in it."""
-    compress: Callable[[LaneHolder, Entry, str], Awaitable[str]]
-    """Go on from a summary; what the person is told."""
+    situation: Callable[[Scope, str, Preferences], Situation]
+    """Where and when it is given, and which agent answers there by which choices."""
+    compress: Callable[[LaneHolder, Entry, str, Told], Awaitable[str]]
+    """Go on from a summary; what the person is told, and that they are, in the transaction that does it."""
     restart: Callable[[], None]
     stop_suspends: bool = False
 
@@ -53,12 +60,17 @@ class _Memory:
     undone: list[tuple[Spot, ...]] = field(default_factory=list)
 
 
+class _Cancelled(SegueError):
+    """What was being done is not wanted any more: nothing of it is kept."""
+
+
 class Clerk:
-    def __init__(self, door: Door, house: House, keys: KeyRules, means: Means) -> None:
+    def __init__(self, door: Door, house: House, keys: KeyRules, means: Means, tell: Tell = nobody) -> None:
         self._door = door
         self._house = house
         self._keys = keys
         self._means = means
+        self._tell = tell
         self._memories: dict[str, _Memory] = {}
 
     def is_at_once(self, entry: Entry) -> bool:
@@ -74,7 +86,7 @@ class Clerk:
         command = self._means.read(entry).command
         if not isinstance(command, Command):
             sentence = unknown(command) if command else "This is no command."
-            await self._refuse(entry, sentence)
+            await self._refuse(holder, entry, sentence)
             return
         scope = scope_in(parse_key(entry.lane_key, self._keys.main_key), Principal(entry.person))
         errand = Errand(entry, command, self._means.stop_suspends)
@@ -82,14 +94,16 @@ class Clerk:
         is_everywhere = command.name in EVERYWHERE and entry.person == OWNER
         door = self._door if is_everywhere else self._door.under(scope)
         try:
-            answer = await door.write(carry_out, errand, self._house, situated)
-        except StoreError:
-            raise
+            carried = await door.write(carry_out, errand, self._house, situated)
+        except (StoreError, LeaseLost):
+            raise  # it is carried out later, or by whoever has the lane now
         except SegueError as error:
-            await self._refuse(entry, str(error))
+            await self._refuse(holder, entry, str(error))
             return
-        if answer is not None:
-            await self._follow(holder, entry, answer)
+        if carried is not None:
+            for fact in carried.facts:
+                self._tell(fact)
+            await self._follow(holder, entry, carried.answer)
 
     def _situated(
         self, holder: LaneHolder | None, entry: Entry, scope: Scope, tx: Transaction, lane: Lane | None
@@ -103,7 +117,10 @@ class Clerk:
             if holder is not None:
                 holder.claim(tx, session_id, scope.principal)
 
-        return self._means.situation(scope)._replace(
+        session = tx.sessions.find(lane.session_id) if lane and lane.session_id else None
+        chosen = decode(session.model_config if session else None)
+        agent = session.agent if session else parse_key(entry.lane_key, self._keys.main_key).agent
+        return self._means.situation(scope, agent, chosen)._replace(
             session_id=lane.session_id if lane else None,
             source=entry.platform,
             route=entry.source,
@@ -124,18 +141,40 @@ class Clerk:
             case Redone():
                 memory.undone.pop()
             case Compress(focus) if holder is not None:
-                told = await self._means.compress(holder, entry, focus)
-                await self._door.write(self._tell_more, entry, told)
+                await self._door.write(self._finish, entry, await self._compressed(holder, entry, focus))
             case Restart():
                 self._means.restart()
         if holder is not None:
             await holder.now_holds(holder.lease)
 
-    async def _refuse(self, entry: Entry, sentence: str) -> None:
-        await self._door.write(refuse, entry, self._house, sentence, time.time())
+    async def _refuse(self, holder: LaneHolder | None, entry: Entry, sentence: str) -> None:
+        await self._door.write(self._refused, holder, entry, sentence)
 
-    def _tell_more(self, tx: Transaction, entry: Entry, told: str) -> None:
-        post(tx, self._house.posting, envelope_of(entry, f"{entry.id}:more"), told, What.ANSWER, time.time())
+    def _refused(self, tx: Transaction, holder: LaneHolder | None, entry: Entry, sentence: str) -> None:
+        if holder is not None:
+            hold(tx, holder.lease)
+        refuse(tx, entry, self._house, sentence, time.time())
+
+    async def _compressed(self, holder: LaneHolder, entry: Entry, focus: str) -> str:
+        try:
+            return await self._means.compress(holder, entry, focus, partial(self._done_unless_cancelled, entry))
+        except _Cancelled:
+            return ""  # whoever cancelled it was told
+        except (StoreError, InUse):
+            raise  # it still waits, and is tried again
+        except SegueError as error:
+            return str(error)
+        except Exception:  # noqa: BLE001 - of a model anything may come, and it must not be tried for ever
+            _log.exception("A conversation could not be compressed; its sender was told.")
+            return "The conversation could not be compressed; it stays as it is."
+
+    def _done_unless_cancelled(self, entry: Entry, tx: Transaction, told: str) -> None:
+        if not is_waiting(tx, entry):
+            raise _Cancelled
+        self._finish(tx, entry, told)
+
+    def _finish(self, tx: Transaction, entry: Entry, told: str) -> None:
+        finish(tx, entry, self._house, told, time.time())
 
     def _memory(self, entry: Entry) -> _Memory:
         return self._memories.setdefault(f"{entry.lane_key}\n{entry.person}", _Memory())

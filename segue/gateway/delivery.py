@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 from segue.agent.door import Door
 from segue.core.errors import LeaseLost, StoreError
 from segue.core.outbox import Letter, OutboxState, What
-from segue.core.text import storable
+from segue.core.text import one_line, storable
 from segue.hookspecs import ReplyDelivered, Tell, nobody
 from segue.ports.failpoints import Point, reached
 from segue.ports.platform import Platform, Post, SendLater, SendRefused, SendUnknown, Sent
@@ -157,7 +157,7 @@ class Delivery:
             return False
         except SendRefused as error:
             await self.door.write(delivering.give_up_letter, letter, str(error), time.time())
-            _log.warning("A reply cannot be delivered on %s: %s", self.platform.name, error)
+            _log.warning("A reply cannot be delivered on %s: %s", self.platform.name, one_line(str(error)))
             return True
         reached(Point.AFTER_SENT)
         await self.door.write(delivering.end_sending, letter, message_id, time.time())
@@ -210,7 +210,7 @@ async def _heard(ask: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwar
         trouble: BaseException = error  # of its own, and not ours
     except Exception as error:  # noqa: BLE001 - of an adapter anything may come, and the others go on
         trouble = error
-    told = f"{type(trouble).__name__}: {trouble}"
+    told = one_line(f"{type(trouble).__name__}: {trouble}")
     if limit.expired():
         told = f"The platform did not answer within {LONGEST_SEND:g} seconds."
     _log.warning("Nobody knows whether a message arrived: %s", told, exc_info=trouble)

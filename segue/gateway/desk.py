@@ -1,12 +1,13 @@
 """Where messages arrive: each is put down before anybody is told so. Those that come at once share a commit."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from typing import NamedTuple
 
 from segue.agent.door import Door
-from segue.core.errors import StoreError
+from segue.core.errors import InvalidSource, StoreError
 from segue.core.inbound import Inbound, Receipt
 from segue.core.keys import place_of
 from segue.core.sources import SessionSource
@@ -16,6 +17,8 @@ from segue.sessions.admitting import Ignored, Routing, admit_all
 from segue.sessions.learning import learn
 
 MOST_AT_ONCE = 256
+
+_log = logging.getLogger(__name__)
 
 
 class _Waiting(NamedTuple):
@@ -39,7 +42,11 @@ class Desk:
         """Take a message in. It is safe when this returns, and when it raises it is not."""
         if not self.is_open:
             raise StoreError("The gateway takes nothing in at the moment; try again.")
-        place_of(inbound.source, self._routing.keys)  # what cannot have a lane is refused here, and not among others
+        try:
+            place_of(inbound.source, self._routing.keys)
+        except InvalidSource as error:
+            _log.error("A message that can have no lane was left aside: %s", error)
+            return Receipt.IGNORED  # brought again it would be the same
         waiting = _Waiting(inbound, time.time(), asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         if self._writing is None or self._writing.done():
@@ -58,9 +65,6 @@ class Desk:
         self.is_open = False
         if self._writing is not None:
             await asyncio.wait({self._writing})
-
-    def close_door(self) -> None:
-        self._door.close()
 
     async def _write(self) -> None:
         while self._waiting:

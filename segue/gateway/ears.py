@@ -8,6 +8,7 @@ from segue.core.inbox import Entry, InboxState
 from segue.core.messages import draft
 from segue.gateway.holding import LaneHolder
 from segue.ports.store import Transaction
+from segue.sessions.answering import is_waiting
 from segue.sessions.leasing import hold
 from segue.sessions.recording import append_message
 
@@ -29,10 +30,15 @@ class LaneEars(Hears):
             self._waiting.append(entry)
         return self._is_open
 
-    def take(self) -> list[str]:
-        entries = list(self._waiting)
+    async def take(self) -> list[str]:
+        """What still waits: who takes something back or edits it before it was heard is not answered for it."""
+        heard = list(self._waiting)
+        if not heard:
+            return []
+        entries = await self._door.read(lambda tx: [entry for entry in heard if is_waiting(tx, entry)])
+        for _ in heard:
+            self._waiting.popleft()
         self._passed_on += entries
-        self._waiting.clear()
         return [entry.text for entry in entries]
 
     async def acknowledge(self, text: str) -> None:
@@ -45,7 +51,7 @@ class LaneEars(Hears):
         self._is_open = False
 
     def _record(self, tx: Transaction, entry: Entry | None, text: str) -> None:
-        """What was heard becomes a message of the turn that heard it."""
+        """What was heard becomes a message of the turn that heard it; what was taken back in that moment stays so."""
         hold(tx, self._holder.lease)
         turn = tx.turns.find(self._turn_id)
         assert turn is not None
@@ -56,4 +62,5 @@ class LaneEars(Hears):
             "user", entry.content, entry.admitted_at, author=entry.author, platform_message_id=entry.message_id
         )
         append_message(tx, turn.session_id, said)
-        tx.inbox.change([entry], state=str(InboxState.RUNNING), turn_id=turn.id, session_id=turn.session_id)
+        if is_waiting(tx, entry):
+            tx.inbox.change([entry], state=str(InboxState.RUNNING), turn_id=turn.id, session_id=turn.session_id)

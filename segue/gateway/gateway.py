@@ -20,6 +20,7 @@ from segue.gateway.desk import Desk
 from segue.gateway.lanes import Lanes
 from segue.gateway.watching import Watcher
 from segue.hookspecs import Fact, Hooks, MessageAccepted, SessionReset
+from segue.ports.store import Transaction
 from segue.sessions.accepting import Accepted
 from segue.sessions.backgrounding import mark_lost
 from segue.sessions.recovering import CRASHES, interrupt_left, interrupt_own, is_crashing
@@ -27,6 +28,7 @@ from segue.sessions.recovering import CRASHES, interrupt_left, interrupt_own, is
 _log = logging.getLogger(__name__)
 
 LEAVING_SECONDS = 2.0
+OVERHEAR_SECONDS = 0.5
 """For what has to stop at once."""
 
 
@@ -48,6 +50,7 @@ class Gateway:
     watcher: Watcher
     hooks: Hooks
     drain_seconds: float = 30.0
+    other_doors: Sequence[Door] = ()
     questions: Agreements | None = None
     """Those that wait for an answer in a chat."""
     _doing: "set[asyncio.Task[None]]" = field(default_factory=set)
@@ -59,6 +62,8 @@ class Gateway:
         working = [asyncio.create_task(connection.run()) for connection in self.connections]
         working.append(asyncio.create_task(self.lanes.look()))
         working.append(asyncio.create_task(self.watcher.run()))
+        if not self.presence.is_alone:
+            working.append(asyncio.create_task(self._overhear()))
         try:
             await stop.wait()
         finally:
@@ -66,8 +71,8 @@ class Gateway:
 
     def close(self) -> None:
         """Nothing more is read or written."""
-        self.door.close()
-        self.desk.close_door()
+        for door in (self.door, *self.other_doors):
+            door.close()
 
     def accepted(self, accepted: Accepted) -> None:
         """A message has been put down."""
@@ -88,7 +93,22 @@ class Gateway:
             self._do(self._carried_out(entry))  # what only reads is told beside the answer that is being written
         if accepted.is_refused:
             self.sent()
+        self.office.stir(entry.lane_key)
         self.lanes.wake(entry.lane_key)
+
+    async def _overhear(self) -> None:
+        """Notice what another gateway has put down in lanes in which a turn runs here: it is to end, or may go on."""
+        while True:
+            await asyncio.sleep(OVERHEAR_SECONDS)
+            try:
+                waiting = await self.door.read(_waiting_in, self.office.at_work_in)
+            except StoreError:
+                continue  # it is looked again
+            for entry in waiting:
+                if self.questions is not None and self.questions.is_answer(entry):
+                    self._do(self.questions.answer(entry))
+                elif self.clerk.is_clearing(entry):
+                    self.office.stop_for(entry)
 
     def _do(self, act: Coroutine[Any, Any, None]) -> None:
         doing = asyncio.create_task(act)
@@ -127,10 +147,12 @@ class Gateway:
     async def _leave(self, working: "list[asyncio.Task[None]]", reason: Interruption) -> None:
         """Take nothing more in, let turns come to their end for a while, and leave the rest for the next life."""
         await self.desk.close()
+        self.lanes.begin_nothing_more()
+        self.office.stir()
         if not await self.lanes.finish(self.drain_seconds):
             await self.door.write(interrupt_own, self.presence.run, reason, time.time())
             self.office.abandon_all()
-            await asyncio.wait_for(self.lanes.ended(), LEAVING_SECONDS)
+            await self.lanes.break_off(LEAVING_SECONDS)
         await self._send_the_rest()
         await self.office.close()
         for task in working:
@@ -146,6 +168,10 @@ class Gateway:
         await asyncio.sleep(0.05)
         while time.monotonic() < deadline and not all(one.delivery.is_idle() for one in self.connections):
             await asyncio.sleep(0.05)
+
+
+def _waiting_in(tx: Transaction, keys: Sequence[str]) -> list[Entry]:
+    return [entry for key in keys for entry in tx.inbox.waiting(key)]
 
 
 def _accepted(entry: Entry) -> MessageAccepted:

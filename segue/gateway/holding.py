@@ -44,6 +44,14 @@ class LaneHolder(Holds):
         await self._presence.release(*held)
 
 
+def unattended(tx: Transaction, run_id: str, is_gone: leasing.IsGone) -> list[str]:
+    """Lanes in which something is to be done, and in which no other process is at work."""
+    others = [lease for lease in tx.leases.unexpired(lane_lease("")) if lease.owner != run_id]
+    alive = {run.id for run in tx.leases.open_runs() if not is_gone(run)} if others else set()
+    attended = {lease.name for lease in others if lease.owner in alive}
+    return [key for key in tx.inbox.open_lanes() if lane_lease(key) not in attended]
+
+
 def take_lane(tx: Transaction, key: str, run_id: str, is_gone: leasing.IsGone) -> Lease:
     """Take a lane that nobody works in, for whom it belongs to."""
     lane, waiting = tx.lanes.find(key), tx.inbox.waiting(key, 1)

@@ -8,7 +8,7 @@ from typing import Protocol
 from segue.agent.door import Door
 from segue.agent.holding import Presence
 from segue.core.errors import InUse, LeaseLost, StoreError
-from segue.gateway.holding import LaneHolder, take_lane
+from segue.gateway.holding import LaneHolder, take_lane, unattended
 
 LOOK_SECONDS = 1.0
 """How soon what others have put down is noticed."""
@@ -22,6 +22,9 @@ class Steps(Protocol):
 
     async def next(self, holder: LaneHolder, key: str) -> bool:
         """Do the next thing; False when there is nothing to do now."""
+
+    def left(self, key: str) -> None:
+        """Nobody is at work in a lane any more."""
 
 
 class Lanes:
@@ -53,21 +56,27 @@ class Lanes:
             await self._unless_broken(self._wake_open)
             await asyncio.sleep(LOOK_SECONDS)
 
+    def begin_nothing_more(self) -> None:
+        self._is_closing = True
+
     async def finish(self, seconds: float) -> bool:
         """Begin nothing more, and wait for what is at work; whether all of it came to its end."""
-        self._is_closing = True
+        self.begin_nothing_more()
         if self._workers:
             await asyncio.wait(self._workers.values(), timeout=seconds)
         return not self._workers
 
-    async def ended(self) -> None:
-        """Wait until nobody is at work any more."""
-        while self._workers:
+    async def break_off(self, seconds: float) -> None:
+        """Wait for those who were told to leave; whoever is busy with something else is not waited for."""
+        if self._workers:
+            await asyncio.wait(self._workers.values(), timeout=seconds)
+        for worker in self._workers.values():
+            worker.cancel()
+        if self._workers:
             await asyncio.wait(self._workers.values())
-            await asyncio.sleep(0)
 
     async def _wake_open(self) -> None:
-        for key in await self._door.read(lambda tx: tx.inbox.open_lanes()):
+        for key in await self._door.read(unattended, self._presence.run.id, self._presence.is_gone):
             if key not in self._workers:
                 self.wake(key)
 
@@ -88,6 +97,7 @@ class Lanes:
             except InUse as error:
                 _log.warning("What waits in a lane waits a little longer: %s", error)
             finally:
+                self._steps.left(key)
                 await self._unless_broken(holder.let_go)
 
     def _ended(self, key: str, worker: "asyncio.Task[None]") -> None:

@@ -10,7 +10,7 @@ from segue.core.transcript import Eye, as_chat
 from segue.core.turns import Fate
 
 
-def _nobody_speaks() -> list[str]:
+async def _nobody_speaks() -> list[str]:
     return []
 
 
@@ -46,7 +46,7 @@ class Task(NamedTuple):
     model: str | None = None
     """The one that this conversation wants, when it wants a particular one."""
     effort: str | None = None
-    steered: Callable[[], list[str]] = _nobody_speaks
+    steered: Callable[[], Awaitable[list[str]]] = _nobody_speaks
     """What people have said since the agent last asked."""
     agrees: Callable[[ToolCall, str], Awaitable[bool]] = _nobody_agrees
     """Whether somebody agrees to a risk."""

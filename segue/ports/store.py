@@ -171,7 +171,9 @@ class Messages(Protocol):
 
     def find(self, message_id: int) -> Message | None: ...
     def find_seq(self, session_id: str, seq: int) -> Message | None: ...
-    def last_user_seqs(self, session_id: str, limit: int | None = None) -> list[int]: ...
+    def last_user_seqs(self, session_id: str, limit: int | None = None) -> list[int]:
+        """Where people said something, the newest first; a note about left-out messages is not theirs."""
+
     def mark(self, session_id: str, first_seq: int, old: str, new: str) -> int:
         """Change the state of every message from `first_seq` on that is in state `old`."""
 
@@ -199,9 +201,6 @@ class Lanes(Protocol):
     def delete(self, key: str) -> bool: ...
     def listed(self, active_since: datetime | None = None, limit: int | None = None) -> "list[Lane]":
         """The most recently used first."""
-
-    def in_chat(self, platform: str, chat_id: str) -> "list[Lane]":
-        """Those whose last message came from a chat; the most recently used first."""
 
     def unfinalised(self) -> "list[Lane]":
         """Those with a session that is not finalised, who has been silent for longest first."""
@@ -295,6 +294,9 @@ class Inbox(Protocol):
     def find(self, entry_id: int) -> "Entry | None": ...
     def named(self, entry: "Entry") -> "list[Entry]":
         """Every version of the same message."""
+
+    def last_from(self, platform: str, account: str, chat: str) -> "Entry | None":
+        """What came last from a chat, of what was not erased."""
 
     def waiting(self, lane_key: str, limit: int | None = None) -> "list[Entry]":
         """In the order in which they were accepted."""

@@ -1,13 +1,15 @@
 """A message arrives: it is put down, once, with how far its platform has been read. Only then is it confirmed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from segue.core.inbound import ORIGINAL, Cursor, Inbound
-from segue.core.inbox import Entry, InboxState, Want, entry_of
+from segue.core.inbox import Entry, InboxState, Want, chat_of, entry_of
 from segue.core.keys import KeyRules, build_key, is_isolated, place_of
-from segue.core.principals import principal_of, scope_in
+from segue.core.principals import onlookers_at, principal_of, scope_in
 from segue.core.queueing import Drop, Interrupt, MakeRoom, QueueRules, Refuse, Steer, admit
+from segue.core.routes import as_last_seen
+from segue.core.text import storable
 from segue.ports.store import Transaction
 from segue.sessions.queueing import rules_in
 
@@ -34,10 +36,19 @@ class Accepted(NamedTuple):
         return self.entry.state == InboxState.REFUSED
 
 
+def with_route_known(tx: Transaction, inbound: Inbound) -> Inbound:
+    """A message with what is known of where its answer goes: by its id alone no room is told from a person."""
+    route = inbound.route
+    if route is None:
+        return inbound
+    last = tx.inbox.last_from(route.platform, route.account or "", storable(chat_of(route)))
+    return inbound._replace(route=as_last_seen(route, last.source if last else None))
+
+
 def entry_in_lane(inbound: Inbound, keys: KeyRules, agent: str, want: Want, now: float) -> Entry:
     """A message as it is put down in its lane; what runs by itself gives no commands."""
     place, person = place_of(inbound.source, keys, inbound.agent or agent), principal_of(inbound.source, keys)
-    key, scope = build_key(place), scope_in(place, person)
+    key, scope = build_key(place), scope_in(place, person, onlookers_at(inbound.route, keys, place.agent))
     entry = entry_of(inbound, key, scope.principal, scope.room or "", person, now)
     if is_isolated(key):
         return entry._replace(want=Want.QUEUED)
@@ -53,9 +64,11 @@ def accept(
     is_steering: bool = False,
     *,
     is_offered: bool = False,
+    is_asking: Callable[[Entry], bool] = lambda _: False,
 ) -> Accepted:
     """Put a message down, in the transaction that moves the platform's cursor. A second time it changes nothing.
 
+    What clears a lane also cancels the commands in it that are `is_asking`; the others are still carried out.
     What was only offered is not put down when it is refused: whoever has it brings it again.
     """
     if cursor is not None:
@@ -75,13 +88,15 @@ def accept(
     entry = entry._replace(id=number)
     cancelled = cancel(tx, earlier, EDITED, entry.admitted_at)
     if is_clearing:
-        cancelled += cancel(tx, _earlier(tx, entry), cancelled_by(entry), entry.admitted_at)
+        cancelled += cancel(tx, _earlier(tx, entry, is_asking), cancelled_by(entry), entry.admitted_at)
     match admission:
         case Interrupt():
             cancelled += _overtaken(tx, entry)
         case MakeRoom(dropped):
             cancelled += _dropped(tx, entry, dropped, rules.drop)
-    is_heard = is_steering or isinstance(admission, Steer)
+    is_heard = (
+        is_steering or isinstance(admission, Steer) or (isinstance(admission, MakeRoom) and admission.is_steering)
+    )
     is_ending = is_clearing or isinstance(admission, Interrupt)
     return Accepted(entry, True, is_heard, is_ending, tuple(cancelled))
 
@@ -104,17 +119,21 @@ def cancelled_by(entry: Entry) -> str:
     return f"It was cancelled by message {entry.id}."
 
 
-def _earlier(tx: Transaction, entry: Entry) -> list[Entry]:
-    return [one for one in tx.inbox.waiting(entry.lane_key) if one.id < entry.id and one.want != Want.COMMAND]
+def _earlier(tx: Transaction, entry: Entry, is_asking: Callable[[Entry], bool]) -> list[Entry]:
+    """What waits for an answer before a message."""
+    waiting = [one for one in tx.inbox.waiting(entry.lane_key) if one.id < entry.id]
+    return [one for one in waiting if one.want != Want.COMMAND or is_asking(one)]
+
+
+def _plain_before(tx: Transaction, entry: Entry) -> list[Entry]:
+    return [one for one in tx.inbox.waiting(entry.lane_key) if one.id < entry.id and one.want == Want.PLAIN]
 
 
 def _overtaken(tx: Transaction, entry: Entry) -> list[Entry]:
-    waiting = [one for one in _earlier(tx, entry) if one.want == Want.PLAIN]
-    return cancel(tx, waiting, OVERTAKEN, entry.admitted_at)
+    return cancel(tx, _plain_before(tx, entry), OVERTAKEN, entry.admitted_at)
 
 
 def _dropped(tx: Transaction, entry: Entry, dropped: int, drop: Drop) -> list[Entry]:
     """The oldest that can go; what they said is passed on when the rule says so."""
-    waiting = [one for one in _earlier(tx, entry) if one.want == Want.PLAIN]
     reason = TOO_MANY if drop is Drop.OLD else SUMMARISED
-    return cancel(tx, waiting[:dropped], reason, entry.admitted_at)
+    return cancel(tx, _plain_before(tx, entry)[:dropped], reason, entry.admitted_at)

@@ -5,16 +5,15 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from segue.core.access import AccessRules, Allowed, AskToPair, can_be_known, decide, is_withheld
-from segue.core.inbound import Inbound
+from segue.core.inbound import Inbound, kept
 from segue.core.inbox import Want
 from segue.core.keys import KeyRules
 from segue.core.outbox import What
 from segue.core.pairing import CHANCE, invitation
 from segue.core.queueing import QueueRules
 from segue.core.reading import Reading
-from segue.core.text import storable
 from segue.ports.store import Transaction
-from segue.sessions.accepting import Accepted, accept, entry_in_lane
+from segue.sessions.accepting import Accepted, accept, entry_in_lane, with_route_known
 from segue.sessions.delivering import Posting, envelope_of, post
 from segue.sessions.pairing import Asked, ask_to_pair, known_as, rules_with_owners
 
@@ -49,6 +48,7 @@ def admit_all(tx: Transaction, arrived: "list[tuple[Inbound, float]]", routing: 
 
 def admit(tx: Transaction, inbound: Inbound, routing: Routing, keys: KeyRules, now: float) -> Accepted | Ignored:
     """Put a message down if its sender may speak; a stranger may get a code instead."""
+    inbound = kept(inbound)
     ignored = _ignored(tx, inbound, routing, keys, now)
     if ignored is not None:
         if inbound.cursor is not None:
@@ -56,9 +56,8 @@ def admit(tx: Transaction, inbound: Inbound, routing: Routing, keys: KeyRules, n
             tx.inbox.move_cursor(source.platform, source.account or "", *inbound.cursor)
         return ignored
     reading = routing.read(inbound) if inbound.is_person else Reading(Want.PLAIN, inbound.text)
-    entry = entry_in_lane(inbound, keys, routing.agent(inbound), reading.want, now)._replace(
-        text=storable(reading.text)
-    )
+    known = with_route_known(tx, inbound)
+    entry = entry_in_lane(known, keys, routing.agent(inbound), reading.want, now)._replace(text=reading.text)
     accepted = accept(
         tx,
         entry,
@@ -67,6 +66,7 @@ def admit(tx: Transaction, inbound: Inbound, routing: Routing, keys: KeyRules, n
         reading.is_clearing,
         reading.is_steering,
         is_offered=inbound.is_offered,
+        is_asking=lambda one: routing.read(Inbound(one.source, one.message_id, one.text)).is_asking,
     )
     if accepted.is_new and accepted.is_refused and not inbound.is_offered:
         told = envelope_of(accepted.entry, f"{accepted.entry.id}:refused")

@@ -14,6 +14,7 @@ from segue.core.outbox import What
 from segue.core.policy import ResetReason
 from segue.core.preferences import Preferences, Succession, carried_over, decode, encode
 from segue.core.queueing import left_out
+from segue.core.scope import Audience, Principal, Scope
 from segue.core.sessions import Session
 from segue.core.silence import is_silent
 from segue.core.situation import Earlier
@@ -27,7 +28,7 @@ from segue.sessions.backgrounding import has_background_work
 from segue.sessions.delegating import end_left_subagents
 from segue.sessions.delivering import Posting, draft_of, envelope_of, post
 from segue.sessions.finalising import owe_farewell
-from segue.sessions.opening import Arrival, Opened, Rules, open_session, policy_of
+from segue.sessions.opening import Admitted, Arrival, Opened, Rules, open_session, policy_of
 from segue.sessions.pairing import rules_with_owners
 from segue.sessions.steering import complete_turn, suspend_lane
 from segue.sessions.turning import Outcome, Situation
@@ -99,6 +100,8 @@ def begin_answer(tx: Transaction, batch: Batch, house: House, claim: Claim) -> B
         busy=has_background_work(tx, before),
         force_new=batch.is_fresh,
         is_person=bool(first.is_person),
+        route=None if first.route is None else first.destination,
+        admitted=Admitted(first.lane_key, Scope(Principal(first.principal), Audience(first.audience))),
     )
     opened = open_session(tx, arrival, _rules_now(tx, house))
     if isinstance(opened.decision, Start | Reset):
@@ -227,7 +230,8 @@ def _tell_reset(tx: Transaction, opened: Opened, first: Entry, house: House) -> 
     if policy.notify:
         text = notice_of_reset(decision.reason, old)
         envelope = envelope_of(first, f"{opened.session.id}:reset", old.id)
-        post(tx, house.posting, envelope, text, What.NOTICE, first.admitted_at)
+        override = decode(opened.session.model_config).send
+        post(tx, house.posting, envelope, text, What.NOTICE, first.admitted_at, override)
 
 
 def notice_of_reset(reason: ResetReason, old: Session) -> str:

@@ -2,9 +2,10 @@
 
 from enum import StrEnum
 
+from segue.core.leases import session_lease
 from segue.core.sessions import Kind, Session
 from segue.ports.store import Transaction
-from segue.sessions.finding import get_session
+from segue.sessions.finding import find_ancestors, get_session
 from segue.sessions.starting import create_session, end_session
 from segue.sessions.turning import close_left_turn
 
@@ -40,6 +41,20 @@ def begin_subagent(tx: Transaction, spawned_by: str, subagent_id: str, prompt: s
     )
     create_session(tx, session)
     return session
+
+
+def count_stopped(tx: Transaction, session_id: str, since: float) -> int:
+    """How many subagents of a conversation were at work at a moment and are stopped, or about to be."""
+    session = get_session(tx, session_id)
+    parts = [part.id for part in (*find_ancestors(tx, session), session)]
+    return sum(_is_stopped(tx, get_session(tx, name), since) for name in tx.sessions.spawned_by(parts))
+
+
+def _is_stopped(tx: Transaction, subagent: Session, since: float) -> bool:
+    if subagent.ended_at is not None:
+        return subagent.end_reason == Ending.STOPPED and subagent.ended_at >= since
+    lease = tx.leases.find(session_lease(subagent.id))
+    return lease is not None and lease.expires_at > tx.leases.now()
 
 
 def end_left_subagents(tx: Transaction, session_id: str, now: float) -> None:

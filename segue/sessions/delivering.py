@@ -10,7 +10,7 @@ from segue.core.inbox import Entry, chat_of
 from segue.core.outbox import MARK, UNSENT, Letter, OutboxState, What
 from segue.core.sending import Delivery, SendPolicy, Suppression, suppress
 from segue.core.sources import SessionSource
-from segue.core.text import one_line, shorten
+from segue.core.text import one_line, shorten, storable
 from segue.ports.platform import Traits
 from segue.ports.store import Transaction
 
@@ -98,7 +98,7 @@ def post(
 
 def held_back(posting: Posting, envelope: Envelope, what: What, override: str | None) -> Suppression | None:
     """Why this is not sent; None when it is."""
-    is_control = what is not What.REPLY
+    is_control = what is What.ANSWER
     return suppress(Delivery(envelope.source, LaneKey(envelope.lane_key), is_control), posting.policy, override)
 
 
@@ -117,7 +117,7 @@ def letter_of(envelope: Envelope, number: int, text: str, what: What, now: float
         account=source.account or "",
         chat=chat_of(source),
         route=json.dumps(source.to_dict(), ensure_ascii=False),
-        text=text,
+        text=storable(text),
         what=what,
         state=OutboxState.PENDING,
         created_at=now,

@@ -38,10 +38,7 @@ def find_home(tx: Transaction, platform: str, named: Mapping[str, SessionSource]
 
 def find_place(tx: Transaction, route: Route, named: Mapping[str, SessionSource]) -> SessionSource | None:
     """The chat that a route means; nothing when it is a home channel that nobody has chosen yet."""
-    if not route.chat_id:
-        return find_home(tx, route.platform, named)
-    known = next((lane.origin for lane in tx.lanes.in_chat(route.platform, route.chat_id) if lane.origin), None)
-    return route.source(known.chat_type if known else None)
+    return route.source if route.chat_id else find_home(tx, route.platform, named)
 
 
 def homes_among(tx: Transaction, platforms: Sequence[str], named: Mapping[str, SessionSource]) -> tuple[Home, ...]:

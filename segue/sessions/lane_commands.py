@@ -1,8 +1,9 @@
 """A command that was given in a lane, carried out once: done, told and crossed off in one transaction."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from segue.core import messages
 from segue.core.commands import Command
 from segue.core.errors import InUse
 from segue.core.inbox import Entry, InboxState, Want
@@ -14,17 +15,21 @@ from segue.core.policy import ResetReason
 from segue.core.preferences import encode
 from segue.core.scope import Audience, Principal, Scope
 from segue.core.text import count
+from segue.hookspecs import Fact, SessionReset, SessionStarted
 from segue.ports.store import ResetRow, Transaction
 from segue.sessions.accepting import cancelled_by
 from segue.sessions.answering import House, furnish, is_waiting
 from segue.sessions.commanding import act
-from segue.sessions.commanding.acts import Act, Again, Answer, Begin, Situation, Stop, Switch
+from segue.sessions.commanding.acts import Again, Answer, Begin, Compress, Situation, Stop, Switch
+from segue.sessions.delegating import count_stopped
 from segue.sessions.delivering import envelope_of, post
 from segue.sessions.finding import get_session
 from segue.sessions.opening import Arrival, Opened, begin_session, new_lane, open_session, save_lane
 from segue.sessions.rewinding import rewind_from
 from segue.sessions.steering import adopt, suspend_lane
 
+SWITCHED = "session_switch"
+"""Why a lane has another session that somebody chose."""
 NEED_A_SESSION = frozenset({"title", "model", "think", "verbose", "send", "queue"})
 """Commands whose outcome a session keeps: the first one in a lane begins it."""
 
@@ -38,40 +43,54 @@ class Errand(NamedTuple):
     """Whether `/stop` also ends the conversation."""
 
 
+class Carried(NamedTuple):
+    """What came of a command, and what others are told when it is in the database."""
+
+    answer: Answer
+    facts: tuple[Fact, ...] = ()
+
+
 Furnish = Callable[[Transaction, Lane | None], Situation]
 """The situation in which a command is given."""
 
 
-def carry_out(tx: Transaction, errand: Errand, house: House, situated: Furnish) -> Answer | None:
+def carry_out(tx: Transaction, errand: Errand, house: House, situated: Furnish) -> Carried | None:
     """Do what a command says, unless that was done before. What cannot be done is raised, and nothing has changed."""
     entry, command = errand.entry, errand.command
     if not is_waiting(tx, entry):
         return None
-    lane = tx.lanes.find(entry.lane_key)
+    lane, facts = tx.lanes.find(entry.lane_key), list[Fact]()
     if command.name in NEED_A_SESSION and (lane is None or lane.session_id is None):
         lane = _begun(tx, entry, house, situated)
+        facts.append(SessionStarted(lane.key, str(lane.session_id), lane.principal))
     situation = situated(tx, lane)
     answer = act(tx, command, situation)
-    told = " ".join(part for part in (answer.text or _said_of(answer.act), _cancelled(tx, entry)) if part)
+    said = _stopped(tx, lane, entry) if isinstance(answer.act, Stop) else answer.text
+    told = " ".join(part for part in (said, _cancelled(tx, entry)) if part)
     match answer.act:
-        case Begin(text=str(text)):
-            _begin(tx, lane, entry, answer.act, situation, house)
-            _said_instead(tx, entry, text)
-        case Begin():
-            _begin(tx, lane, entry, answer.act, situation, house)
-            _done(tx, entry, situation.now)
-        case Again(text=text, undo_from=spot):
+        case Begin(text=text):
+            if lane is not None:
+                facts.append(_begin(tx, lane, entry, answer.act, situation, house))
+            if text is None:
+                _done(tx, entry, situation.now)
+            else:
+                _said_instead(tx, entry, text)
+        case Again(text=text, content=content, undo_from=spot):
             rewind_from(tx, str(situation.session_id), spot)
-            _said_instead(tx, entry, text)
+            _said_instead(tx, entry, text, content)
         case Switch(session_id):
-            _switch(tx, lane or _laid_out(entry, house, situation.now), session_id, situation.now)
+            lane = _switch(tx, lane or _laid_out(entry, house, situation.now), session_id, situation.now)
+            if session_id != situation.session_id:
+                facts.append(_switched(tx, lane, session_id, situation))
             _done(tx, entry, situation.now)
+        case Compress():
+            pass  # whoever does it crosses it off when it is done
         case _:
             _done(tx, entry, situation.now)
     if command.name == "stop" and errand.is_suspending and lane is not None:
         suspend_lane(tx, lane.key, instant(situation.now))
     tell(tx, house, entry, told, situation.now)
-    return answer
+    return Carried(answer, tuple(facts))
 
 
 def refuse(tx: Transaction, entry: Entry, house: House, sentence: str, now: float) -> None:
@@ -79,6 +98,13 @@ def refuse(tx: Transaction, entry: Entry, house: House, sentence: str, now: floa
     if is_waiting(tx, entry):
         _done(tx, entry, now)
         tell(tx, house, entry, sentence, now)
+
+
+def finish(tx: Transaction, entry: Entry, house: House, told: str, now: float) -> None:
+    """What a command began is done, and its sender is told: in the transaction that does it, or a second time."""
+    if is_waiting(tx, entry):
+        _done(tx, entry, now)
+    tell(tx, house, entry, told, now)
 
 
 def tell(tx: Transaction, house: House, entry: Entry, text: str, now: float) -> None:
@@ -98,10 +124,8 @@ def _begun(tx: Transaction, entry: Entry, house: House, situated: Furnish) -> La
     return furnish(tx, open_session(tx, arrival, house.rules), house).lane
 
 
-def _begin(tx: Transaction, lane: Lane | None, entry: Entry, begin: Begin, situation: Situation, house: House) -> None:
+def _begin(tx: Transaction, lane: Lane, entry: Entry, begin: Begin, situation: Situation, house: House) -> Fact:
     """A new session in the lane; the old one has been ended."""
-    if lane is None:
-        return
     now, old = instant(situation.now), tx.sessions.find(begin.reset_from or "")
     lane = begin_session(
         tx, lane, situation.new_session_id, now, reset_from=begin.reset_from, agent=old.agent if old else "main"
@@ -115,6 +139,9 @@ def _begin(tx: Transaction, lane: Lane | None, entry: Entry, begin: Begin, situa
     opened = Opened(lane, get_session(tx, situation.new_session_id), Reset(ResetReason.ASKED))
     furnish(tx, opened, house)
     tx.sessions.change(situation.new_session_id, model_config=encode(begin.preferences))
+    if begin.reset_from is None:
+        return SessionStarted(lane.key, situation.new_session_id, lane.principal)
+    return SessionReset(lane.key, situation.new_session_id, lane.principal, begin.reset_from, ResetReason.ASKED)
 
 
 def _laid_out(entry: Entry, house: House, now: float) -> Lane:
@@ -124,25 +151,33 @@ def _laid_out(entry: Entry, house: House, now: float) -> Lane:
     return new_lane(place, entry.source, scope, instant(now))
 
 
-def _switch(tx: Transaction, lane: Lane, session_id: str, now: float) -> None:
+def _switch(tx: Transaction, lane: Lane, session_id: str, now: float) -> Lane:
     """The lane goes on with another session, which belongs here now."""
     adopt(tx, get_session(tx, session_id), lane)
     active = lane._replace(phase=Phase.ACTIVE, phase_reason=None, phase_since=None, finalised_at=None)
-    save_lane(tx, active._replace(updated_at=instant(now), last_person_at=instant(now)))
+    return save_lane(tx, active._replace(updated_at=instant(now), last_person_at=instant(now)))
 
 
-def _said_instead(tx: Transaction, entry: Entry, text: str) -> None:
-    """What stands behind a command is answered like anything that somebody says."""
-    tx.inbox.change([entry], want=str(Want.QUEUED), text=text)
+def _switched(tx: Transaction, lane: Lane, session_id: str, situation: Situation) -> Fact:
+    old = tx.sessions.find(situation.session_id or "")
+    reason = old.end_reason if old and old.end_reason else SWITCHED
+    return SessionReset(lane.key, session_id, lane.principal, old.id if old else None, reason)
+
+
+def _said_instead(tx: Transaction, entry: Entry, text: str, content: Any = None) -> None:
+    """What stands behind a command is answered like anything that somebody says, with all that is more than words."""
+    parts = {"parts": messages.encode(content)} if isinstance(content, list) else {}
+    tx.inbox.change([entry], want=str(Want.QUEUED), text=text, **parts)
 
 
 def _done(tx: Transaction, entry: Entry, now: float) -> None:
     tx.inbox.change([entry], state=str(InboxState.DONE), ended_at=now)
 
 
-def _said_of(act: Act | None) -> str:
+def _stopped(tx: Transaction, lane: Lane | None, entry: Entry) -> str:
     """Nobody should wonder whether they were heard, even if nothing was being done."""
-    return "Stopped." if isinstance(act, Stop) else ""
+    subagents = count_stopped(tx, lane.session_id, entry.admitted_at) if lane and lane.session_id else 0
+    return f"Stopped, with {count(subagents, 'subagent')}." if subagents else "Stopped."
 
 
 def _cancelled(tx: Transaction, entry: Entry) -> str:

@@ -5,18 +5,25 @@ from typing import NamedTuple
 
 from segue.core.errors import StoreBusy
 from segue.core.ids import LaneKey, SessionId
-from segue.core.keys import Chat, KeyRules, Place, Task, build_key, place_of
+from segue.core.keys import Chat, KeyRules, Place, Task, build_key, parse_key, place_of
 from segue.core.lifecycle import Decision, Lane, Phase, Reset, Start, decide
 from segue.core.moments import instant
 from segue.core.origins import known_now
 from segue.core.policy import NEVER, ResetPolicies, ResetPolicy, ResetReason
-from segue.core.principals import principal_of, scope_in
+from segue.core.principals import onlookers_at, principal_of, scope_in
 from segue.core.scope import Scope
 from segue.core.sessions import Session, kind_of
 from segue.core.sources import SessionSource
 from segue.core.text import storable
 from segue.ports.store import ResetRow, Transaction
 from segue.sessions.starting import insert_session
+
+
+class Admitted(NamedTuple):
+    """Where a message was put down, and for whom: there it is answered, whatever the settings have become since."""
+
+    key: str
+    scope: Scope
 
 
 class Arrival(NamedTuple):
@@ -30,6 +37,9 @@ class Arrival(NamedTuple):
     force_new: bool = False
     is_person: bool = True
     """Whether somebody said it; what runs by itself moves no clock."""
+    route: SessionSource | None = None
+    """Where the answer goes, when that is not where it comes from."""
+    admitted: Admitted | None = None
 
 
 class Rules(NamedTuple):
@@ -50,7 +60,10 @@ def open_session(tx: Transaction, arrival: Arrival, rules: Rules) -> Opened:
     """Find or make the session of a message, in one transaction, and move the lane's clock."""
     source, now = arrival.source, arrival.admitted_at
     place = place_of(source, rules.keys, arrival.agent)
-    scope = scope_in(place, principal_of(source, rules.keys))
+    onlookers = onlookers_at(arrival.route, rules.keys, arrival.agent)
+    scope = scope_in(place, principal_of(source, rules.keys), onlookers)
+    if arrival.admitted is not None and build_key(place) != arrival.admitted.key:
+        place, scope = parse_key(arrival.admitted.key, rules.keys.main_key), arrival.admitted.scope
     lane = _standing(tx, build_key(place), scope, now)
     policy = policy_of(place, source, rules.policies)
     decision = decide(lane, policy, now, busy=arrival.busy, freshness=rules.freshness)

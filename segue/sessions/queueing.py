@@ -1,5 +1,6 @@
 """What is to be done next in a lane: a turn that was cut off, a command, or the messages that one turn answers."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from segue.core.inbox import Entry, Want
@@ -49,7 +50,7 @@ class AnswerThese:
 Due = CutOff | Forgotten | Carry | AnswerThese | None
 
 
-def next_due(tx: Transaction, lane_key: str, rules: QueueRules) -> Due:
+def next_due(tx: Transaction, lane_key: str, rules_on: Callable[[str], QueueRules]) -> Due:
     """What is to be done; whoever asks holds the lane, so nothing is being done there."""
     lane = tx.lanes.find(lane_key)
     waiting = tx.inbox.waiting(lane_key)
@@ -65,9 +66,10 @@ def next_due(tx: Transaction, lane_key: str, rules: QueueRules) -> Due:
         return Carry(waiting[0])
     if is_isolated(lane_key):
         return AnswerThese((waiting[0],), is_more_welcome=False, is_fresh=True)
-    mode = mode_in(rules, session.model_config if session else None)
+    mode = mode_in(rules_on(waiting[0].platform), session.model_config if session else None)
     entries = together(waiting, mode)
-    return AnswerThese(tuple(entries), mode is QueueMode.COLLECT and len(entries) == len(waiting))
+    is_last = len(entries) == len(waiting) and entries[0].want == Want.PLAIN
+    return AnswerThese(tuple(entries), is_more_welcome=mode is QueueMode.COLLECT and is_last)
 
 
 def rules_in(tx: Transaction, lane_key: str, rules: QueueRules) -> QueueRules:

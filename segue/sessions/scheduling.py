@@ -8,7 +8,8 @@ from segue.core.queueing import QueueRules
 from segue.core.routes import parse_route
 from segue.core.sources import SessionSource
 from segue.ports.store import Transaction
-from segue.sessions.accepting import Accepted, accept, entry_in_lane
+from segue.sessions.accepting import Accepted, accept, entry_in_lane, with_route_known
+from segue.sessions.pairing import rules_with_owners
 
 
 def add_job(tx: Transaction, job: Job) -> Job:
@@ -45,7 +46,10 @@ def note_due(tx: Transaction, job: Job, due_at: float) -> None:
         tx.jobs.change(job.name, last_due_at=due_at)
 
 
-def ask_now(tx: Transaction, job: Job, message_id: str, route: SessionSource | None, now: float) -> Accepted:
+def ask_now(
+    tx: Transaction, job: Job, message_id: str, route: SessionSource | None, now: float, keys: KeyRules
+) -> Accepted:
     """Put down what a job asks, outside of its moments; a gateway answers it."""
-    entry = entry_in_lane(inbound_of(job, message_id, route), KeyRules(), DEFAULT_AGENT, Want.QUEUED, now)
+    asked = with_route_known(tx, inbound_of(job, message_id, route))
+    entry = entry_in_lane(asked, rules_with_owners(tx, keys), DEFAULT_AGENT, Want.QUEUED, now)
     return accept(tx, entry, QueueRules())

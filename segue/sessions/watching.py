@@ -9,7 +9,7 @@ from segue.core.leases import GATEWAY, LEASE_SECONDS, HeldLease, Run, lane_lease
 from segue.core.lifecycle import Lane, Phase
 from segue.core.outbox import UNSENT, OutboxState
 from segue.ports.store import Queue, Transaction
-from segue.sessions.leasing import IsGone
+from segue.sessions.leasing import IsGone, living_runs
 
 _PLATFORMS = platform_lease("", "").removesuffix(":")
 
@@ -58,12 +58,18 @@ def watch(tx: Transaction, is_gone: IsGone) -> Watch:
     outbox = {**tx.outbox.count(UNSENT), **tx.outbox.count((OutboxState.DEAD,))}
     return Watch(
         now=now,
-        gateways=[run for run in alive.values() if run.program == GATEWAY and run.beat_at > now - LEASE_SECONDS],
+        gateways=living_gateways(tx, is_gone),
         platforms=[_connected(lease) for lease in _held(tx, _PLATFORMS, alive)],
         inbox={state: inbox.get(state, 0) for state in (*OPEN, *UNANSWERED)},
         outbox={state: outbox.get(state, 0) for state in (*UNSENT, OutboxState.DEAD)},
         unattended=[queue for queue in tx.inbox.queues() if lane_lease(queue.lane_key) not in worked_in],
     )
+
+
+def living_gateways(tx: Transaction, is_gone: IsGone) -> list[Run]:
+    """The gateways that are there and have given a sign of life; of one on another machine there is no other."""
+    since = tx.leases.now() - LEASE_SECONDS
+    return [run for run in living_runs(tx, GATEWAY, is_gone) if run.beat_at > since]
 
 
 def long_interrupted(tx: Transaction, now: datetime, longest: timedelta) -> list[Lane]:

@@ -40,6 +40,18 @@ class SqlInbox(Inbox):
         )
         return self._entries(where)
 
+    def last_from(self, platform: str, account: str, chat: str) -> Entry | None:
+        where = visible(self._scope)
+        where.add(
+            "platform = :platform AND account = :account AND chat = :chat AND origin <> :erased",
+            platform=platform,
+            account=account,
+            chat=chat,
+            erased=ERASED,
+        )
+        rows = self._db.rows(f"SELECT max(id) FROM inbox WHERE {where.sql}", where.parameters)
+        return None if rows[0][0] is None else self.find(rows[0][0])
+
     def waiting(self, lane_key: str, limit: int | None = None) -> list[Entry]:
         return self._in_lane(lane_key, InboxState.WAITING, limit)
 

@@ -9,7 +9,7 @@ from segue.core.lifecycle import Lane, Phase
 from segue.core.moments import instant
 from segue.core.policy import ResetReason
 from segue.core.scope import Scope
-from segue.core.sources import SessionSource
+from segue.core.sources import SessionSource, source_from
 from segue.ports.store import Lanes, ResetRow
 from segue.storage.sql import ALL, Executor, Row, columns, placeholders, visible
 
@@ -78,17 +78,6 @@ class SqlLanes(Lanes):
         limited = where.parameters | {"limit": ALL if limit is None else limit}
         return [_lane(row) for row in self._db.rows(sql, limited)]
 
-    def in_chat(self, platform: str, chat_id: str) -> list[Lane]:
-        part = json.dumps({"chat_id": chat_id})[1:-1]
-        like = part.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        where = visible(self._scope, "l")
-        where.add("l.origin LIKE :like ESCAPE '\\'", like=f"%{like}%")  # only a few are then read wholly
-        sql = f"SELECT s.id, {_OF_LANE} {_FROM} WHERE {where.sql} ORDER BY l.updated_at DESC, l.key"
-        lanes = [_lane(row) for row in self._db.rows(sql, where.parameters)]
-        return [
-            lane for lane in lanes if lane.origin and (lane.origin.platform, lane.origin.chat_id) == (platform, chat_id)
-        ]
-
     def unfinalised(self) -> list[Lane]:
         where = visible(self._scope, "l")
         where.add("l.finalised_at IS NULL AND s.id IS NOT NULL")
@@ -129,7 +118,7 @@ def _lane(row: Row) -> Lane:
         key=LaneKey(values.pop("key")),
         session_id=None if session_id is None else SessionId(session_id),
         phase=Phase(values.pop("phase")),
-        origin=None if origin is None else SessionSource.from_dict(json.loads(origin)),
+        origin=None if origin is None else source_from(origin),
         **values,
     )
 

@@ -14,6 +14,7 @@ _MINE = "name = :name AND owner = :owner AND epoch = :epoch"
 class SqlLeases(Leases):
     def __init__(self, executor: Executor) -> None:
         self._db = executor
+        self._now: float | None = None
 
     def find(self, name: str) -> HeldLease | None:
         rows = self._db.rows(f"SELECT {_HELD} FROM leases WHERE name = :name", {"name": name})
@@ -54,7 +55,10 @@ class SqlLeases(Leases):
         self._db.run(f"UPDATE leases SET expires_at = 0 WHERE {_MINE}", lease._asdict())
 
     def now(self) -> float:
-        return self._db.now()
+        """The same throughout a transaction."""
+        if self._now is None:
+            self._now = self._db.now()
+        return self._now
 
     def find_run(self, run_id: str) -> Run | None:
         rows = self._db.rows(f"SELECT {_RUN} FROM runs WHERE id = :id", {"id": run_id})

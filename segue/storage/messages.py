@@ -7,6 +7,7 @@ from typing import Any
 from segue.core.errors import SessionNotFound
 from segue.core.messages import Draft, Message, Said, State
 from segue.core.moments import SLOT
+from segue.core.queueing import LEFT_OUT_PATTERN
 from segue.core.scope import Scope
 from segue.ports.store import Messages
 from segue.storage.sql import ALL, Condition, Executor, Row, columns, placeholders, visible
@@ -87,6 +88,10 @@ class SqlMessages(Messages):
     def last_user_seqs(self, session_id: str, limit: int | None = None) -> list[int]:
         where = self._in_session(session_id, every_state=False)
         where.add("m.role = 'user' AND m.seq > 0")
+        where.add(
+            "(m.platform_message_id IS NOT NULL OR m.content IS NULL OR m.content NOT LIKE :left_out)",
+            left_out=LEFT_OUT_PATTERN,
+        )
         sql = f"SELECT m.seq FROM messages m WHERE {where.sql} ORDER BY m.seq DESC LIMIT :limit"
         return [row[0] for row in self._db.rows(sql, where.parameters | {"limit": ALL if limit is None else limit})]
 

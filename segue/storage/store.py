@@ -3,10 +3,10 @@
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 
 from segue.core.errors import SegueError, StoreBusy, StoreError
 from segue.core.messages import Draft
@@ -37,7 +37,7 @@ from segue.storage.trash import SqlTrash
 if TYPE_CHECKING:
     from segue.storage.copying import Contents
 
-TOGETHER_SECONDS = 0.003
+TOGETHER_SECONDS, HURRIED_SECONDS = 0.010, 0.001
 """For how long units of work join a commit that others wait for."""
 
 P = ParamSpec("P")
@@ -78,6 +78,17 @@ class Engine(Protocol):
     def notices(self) -> list[str]: ...
 
 
+class _Once(Generic[T]):
+    """As `functools.cached_property` is, without its lock: a transaction belongs to one thread."""
+
+    def __init__(self, make: "Callable[[SqlTransaction], T]") -> None:
+        self._make = make
+
+    def __get__(self, transaction: "SqlTransaction", _owner: type) -> T:
+        made = vars(transaction)[self._make.__name__] = self._make(transaction)
+        return made
+
+
 class SqlTransaction:
     """The tables, seen through a scope."""
 
@@ -91,61 +102,61 @@ class SqlTransaction:
         self.meta = SqlMeta(executor, scope)
         self.health = SqlHealth(executor, scope)
 
-    @cached_property
+    @_Once
     def lanes(self) -> Lanes:
         from segue.storage.lanes import SqlLanes  # slow to load, and most commands know no lanes
 
         return SqlLanes(self._executor, self.scope)
 
-    @cached_property
+    @_Once
     def turns(self) -> Turns:
         from segue.storage.turns import SqlTurns  # only chats need them
 
         return SqlTurns(self._executor, self.scope)
 
-    @cached_property
+    @_Once
     def ledger(self) -> Ledger:
         from segue.storage.ledger import SqlLedger
 
         return SqlLedger(self._executor, self.scope)
 
-    @cached_property
+    @_Once
     def processes(self) -> Processes:
         from segue.storage.processes import SqlProcesses
 
         return SqlProcesses(self._executor, self.scope)
 
-    @cached_property
+    @_Once
     def inbox(self) -> Inbox:
         from segue.storage.inbox import SqlInbox  # only gateways need these
 
         return SqlInbox(self._executor, self.scope)
 
-    @cached_property
+    @_Once
     def outbox(self) -> Outbox:
         from segue.storage.outbox import SqlOutbox
 
         return SqlOutbox(self._executor, self.scope)
 
-    @cached_property
+    @_Once
     def people(self) -> People:
         from segue.storage.people import SqlPeople
 
         return SqlPeople(self._executor, self.scope)
 
-    @cached_property
+    @_Once
     def jobs(self) -> Jobs:
         from segue.storage.jobs import SqlJobs
 
         return SqlJobs(self._executor, self.scope)
 
-    @cached_property
+    @_Once
     def leases(self) -> Leases:
         from segue.storage.leases import SqlLeases
 
         return SqlLeases(self._executor)
 
-    @cached_property
+    @_Once
     def search(self) -> Search:
         return self._engine.search(self._executor, self.scope)
 
@@ -206,9 +217,10 @@ class SqlStore:
         found: dict[int, T | Exception] = {}
         newest = 0
         with self._engine.writing(seconds_left, scope) as executor:
-            until = time.monotonic() + TOGETHER_SECONDS
+            began = time.monotonic()
             for number in left:
-                if found and (self._engine.is_awaited or time.monotonic() > until):
+                longest = HURRIED_SECONDS if self._engine.is_awaited else TOGETHER_SECONDS
+                if found and time.monotonic() - began > longest:
                     break  # the rest has a commit of its own, so that others get between
                 at_work[:] = [number]
                 transaction = SqlTransaction(self._engine, executor, scope)

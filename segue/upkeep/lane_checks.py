@@ -69,7 +69,8 @@ def check_deliveries(patient: Patient) -> list[Finding]:
             advice(
                 f"{count(len(dead), 'reply piece')} of the last {_NEWS_DAYS} days could not be delivered:"
                 f" {_reasons([letter.reason for letter in dead])}",
-                f"`segue lanes show` tells what they say; they were for {_lanes(dead)}.",
+                f"`segue outbox list` tells what they say, and `segue outbox retry` sends them again; they were for"
+                f" {_lanes(dead)}.",
             )
         )
     return found

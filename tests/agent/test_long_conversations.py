@@ -5,7 +5,7 @@ import dataclasses
 import itertools
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC
 from typing import Any
 
@@ -22,6 +22,7 @@ from segue.core.messages import SUMMARY_SEQ, Message, draft, said
 from segue.core.pruning import Pruning, Rules
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.silence import FLUSH_REQUEST
+from segue.core.sizes import tokens_of_all
 from segue.core.usage import Billing, Purpose, Usage
 from segue.ports.model import Request
 from segue.ports.store import Transaction
@@ -270,6 +271,49 @@ def test_the_agent_writes_down_what_it_wants_to_remember_once_before(store: SqlS
     assert Purpose.FLUSH in spent
 
 
+@pytest.mark.parametrize("can_flush", [True, False])
+def test_where_no_notes_can_be_written_the_agent_is_not_asked_to(store: SqlStore, can_flush: bool) -> None:
+    dense = Dense(4)
+    place = Place(store, Loop([Scripted(dense)], []), summariser=Summariser(None), can_flush=can_flush)
+    events: list[Event] = []
+
+    async def work() -> None:
+        for _ in range(20):
+            events.extend(await place.say("And what else is there to say about soup? " * 12))
+
+    run(place, work)
+    assert [event for event in events if isinstance(event, Compressed)]
+    assert bool(dense.flushes) == can_flush
+
+
+@pytest.mark.parametrize(("long", "is_half"), [((*range(10), 29), False), (range(40), True)])
+def test_the_last_twenty_turns_stay_unless_they_alone_fill_half_the_window(
+    store: SqlStore, long: Sequence[int], is_half: bool
+) -> None:
+    window, size = 20_000, 13_530 // len(long[:30])
+
+    def answer(request: Request) -> Reply:
+        return Reply("Noted.", usage=Usage(counted(request), api_call_count=1), context_window=window)
+
+    place = Place(store, Loop([Scripted(answer)], []), summariser=Summariser(None))
+    asked: list[str] = []
+
+    async def work() -> None:
+        while place.chat.session_id in (None, "run-0"):
+            number = len(asked)
+            asked.append(f"{number} " + "leek" * (size if number in long else 1))
+            await place.say(asked[-1])
+
+    run(place, work)
+    first, *rest = store.read(OWNER, view_of, str(place.chat.session_id))
+    kept = [message.content for message in rest if message.role == "user"]
+    assert first.seq == SUMMARY_SEQ
+    assert kept == asked[-len(kept) :]
+    assert len(kept) < 20 if is_half else len(kept) == 20
+    assert tokens_of_all(rest) <= window // 2
+    assert not is_half or tokens_of_all(rest) + size + 20 > window // 2, "as many as fit stay"
+
+
 def test_what_is_too_long_to_be_read_is_not_in_the_way_of_writing_down_the_rest(store: SqlStore) -> None:
     dense = Dense(4)
 
@@ -345,6 +389,19 @@ def test_what_was_undone_does_not_count_any_more(store: SqlStore) -> None:
     run(place, work)
     assert max(dense.sizes) > WINDOW // 2
     assert dense.flushes == 0
+
+
+def test_the_size_of_a_conversation_is_what_was_asked_and_answered_as_the_model_counted(store: SqlStore) -> None:
+    usage = Usage(1_000, output_tokens=50, reasoning_tokens=20, api_call_count=1)
+    place = Place(store, Loop([Scripted(lambda _: Reply("Noted.", usage=usage, context_window=WINDOW))], []))
+
+    async def work() -> None:
+        await place.say("hello")
+        session = await place.chat.session()
+        assert session is not None
+        assert (session.context_tokens, session.context_window) == (1_030, WINDOW)
+
+    run(place, work)
 
 
 def test_what_a_model_thought_does_not_count_as_said(store: SqlStore) -> None:

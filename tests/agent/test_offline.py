@@ -413,7 +413,11 @@ def test_what_is_on_offer_is_read_back_from_the_replies() -> None:
 def test_what_is_said_meanwhile_is_heard_and_answered(store: SqlStore) -> None:
     store.write(OWNER, garden_and_taxes)
     heard = iter([["resume 1"], []])
-    task = Task("here", "", [row("user", "tomatoes")], steered=lambda: next(heard))
+
+    async def steered() -> list[str]:
+        return next(heard)
+
+    task = Task("here", "", [row("user", "tomatoes")], steered=steered)
     kinds = [type(event) for event in run(agent_on(store), task)]
     assert kinds == [Text, Text, Reply, Steered, Text, Reply, CarryOn]
 

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from segue import SessionDB
 
 pytestmark = [pytest.mark.on_file, pytest.mark.process]
 
+Run = Callable[..., subprocess.CompletedProcess[str]]
 LAUNCHER = Path(__file__).parents[1] / "support" / "chat_launcher.py"
 
 
@@ -44,6 +46,17 @@ def test_tools_work_where_the_conversation_began(tmp_path: Path) -> None:
     done = ask(there, tmp_path / "home", "-c")
     assert f"The folder of this conversation, {here}, is not there any more" in done.stderr
     assert (there / "marker").read_text() == "ran\n"
+
+
+@pytest.mark.parametrize("words", [(), ("chat",)])
+def test_with_or_without_its_name_it_is_a_chat(run: Run, home: Path, words: tuple[str, ...]) -> None:
+    told = run(*words, stdin="Where are the leeks?\n", OPENAI_API_KEY="", ANTHROPIC_API_KEY="")
+    assert (told.returncode, bool(told.stdout)) == (0, True), told.stderr
+    with SessionDB(home / "state.db") as db:
+        (session,) = db.list_sessions_rich()
+        said = [(one["role"], one["content"]) for one in db.get_messages(session["id"])]
+    assert [role for role, _ in said] == ["user", "assistant"]
+    assert said[0][1] == "Where are the leeks?"
 
 
 def test_what_the_folder_wants_is_told_once_and_listed(tmp_path: Path) -> None:

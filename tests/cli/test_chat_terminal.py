@@ -324,6 +324,22 @@ def test_all_commands_are_allowed_for_one_conversation_and_ctrl_c_stops_the_turn
 
 
 @pytest.mark.parametrize("variables", ["openai"], indirect=True)
+def test_one_line_recalls_a_conversation_where_the_settings_want_no_more(terminal: Terminal, home: Path) -> None:
+    begin(terminal)
+    say(terminal, "hello")
+    terminal.until("Hello, friend.")
+    session_id = leave(terminal)
+    begin(terminal, "-c")
+    assert "╭" in terminal.until("◆ Hello, friend."), "by default there is a panel"
+    leave(terminal)
+    (home / "config.yaml").write_text("display: {resume_display: minimal}\n")
+    begin(terminal, "-c")
+    screen = terminal.until(f"({session_id}): 1 exchange.")
+    assert "Hello, friend." not in screen
+    assert "╭" not in screen
+    leave(terminal)
+
+
 def test_stop_can_be_typed(terminal: Terminal) -> None:
     begin(terminal)
     say(terminal, "tell me a long story")

@@ -49,7 +49,8 @@ def test_a_job_is_put_down_to_run_now_and_whoever_asks_is_told_that_nobody_does_
     with Beside(home) as database:
         rows = database.ask("SELECT lane_key, text, state, want, is_person, route FROM inbox")
     assert {row[:5] for row in rows} == {("agent:main:cron:tea", "Is there tea?", "waiting", "queued", 0)}
-    assert json.loads(rows[0][5]) == {"platform": "telegram", "chat_id": "-100", "chat_type": "dm"}
+    told = {"platform": "telegram", "chat_id": "-100", "chat_type": "dm", "user_id": "-100"}
+    assert json.loads(rows[0][5]) == told
     assert len(rows) == 2
     assert "There is no job 'coffee'" in refused(run("cron", "run", "coffee"))
 

@@ -118,3 +118,13 @@ def test_the_doctor_names_lanes_that_were_cut_off_long_ago(home: Path, run: Run)
     assert found["severity"] == "advice"
     assert ALICE in found["says"]
     assert BOB not in found["says"]
+
+
+def test_both_commands_agree_on_a_gateway_that_gives_no_sign_of_life(home: Path, run: Run) -> None:
+    with opened(home) as store:
+        gateway = live_run(store)
+        assert f"process {gateway.pid}" in run("gateway", "status").stdout
+        store.write(OWNER, lambda tx: tx.leases.change_run(gateway.id, host="elsewhere", beat_at=time.time() - 60))
+    assert status(run)["gateway"]["up"] is False
+    assert "No gateway is running" in run("gateway", "status").stdout
+    assert json.loads(run("gateway", "status", "--json").stdout) == []

@@ -1,11 +1,13 @@
 """Who asks, and who looks on."""
 
+from typing import Any
+
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from segue.core.keys import Chat, KeyRules, Main, Person, Place, Task, build_key, place_of
-from segue.core.principals import principal_of, scope_in
+from segue.core.principals import onlookers_at, principal_of, scope_in
 from segue.core.scope import CONSOLE, OWNER, OWNER_AT_CONSOLE, Audience, Principal, Scope, scope_for
 from segue.core.sharing import DmScope
 from segue.core.sources import SessionSource
@@ -161,12 +163,44 @@ def test_in_private_the_reader_is_the_person(scope: DmScope) -> None:
         assert scope_in(place_of(source, rules), principal_of(source, rules)) == Scope(Principal(principal))
 
 
-@pytest.mark.parametrize("platform", ["cron", "webhook"])
-def test_what_runs_by_itself_is_the_owners_and_sees_no_more_than_the_owner_in_private(platform: str) -> None:
-    for source in (SessionSource(platform=platform, chat_id="1"), SessionSource(platform=platform, user_id="7")):
-        scope = scope_in(place_of(source, RULES), principal_of(source, RULES))
-        assert scope == Scope(OWNER)
-        assert not scope.sees_all
+def test_a_job_is_the_owners_and_sees_no_more_than_those_who_are_sent_its_answer() -> None:
+    for source in (SessionSource(platform="cron", chat_id="1"), SessionSource(platform="cron", user_id="7")):
+        place, who = place_of(source, RULES), principal_of(source, RULES)
+        assert scope_in(place, who) == Scope(OWNER)
+        assert scope_in(place, who, Audience(GROUP)) == Scope(OWNER, Audience(GROUP))
+
+
+@pytest.mark.parametrize("onlookers", ["", GROUP])
+def test_a_hook_sees_nothing_but_what_was_said_there(onlookers: str) -> None:
+    place = place_of(SessionSource(platform="webhook", chat_id="ci"), RULES, "helper")
+    assert scope_in(place, OWNER, Audience(onlookers)) == Scope(OWNER, Audience("agent:helper:hook:ci"))
+
+
+def place(chat_id: str, chat_type: str = "dm", **more: Any) -> SessionSource:
+    return SessionSource(platform="telegram", chat_id=chat_id, chat_type=chat_type, **more)
+
+
+@pytest.mark.parametrize(
+    ("route", "onlookers"),
+    [
+        pytest.param(None, "", id="nowhere"),
+        pytest.param(place("1"), "", id="an owner's direct chat, which has their id"),
+        pytest.param(place("d", user_id="1"), "", id="an owner's direct chat, which has an id of its own"),
+        pytest.param(place("d", thread_id="5", user_id="1"), "", id="a thread of an owner's direct chat"),
+        pytest.param(place("7"), "agent:main:telegram:dm:7", id="somebody else's direct chat"),
+        pytest.param(place("d", user_id="7"), "agent:main:telegram:dm:d", id="theirs by an id of its own"),
+        pytest.param(place("123"), "agent:main:dm:alice", id="a linked person's direct chat"),
+        pytest.param(place("-100", "group"), GROUP, id="a group"),
+        pytest.param(place("-100", "group", user_id="1"), GROUP, id="a group in which an owner spoke last"),
+        pytest.param(place("1", "group"), "agent:main:telegram:group:1", id="a group whose id is like an owner's"),
+        pytest.param(place("-100", "group", thread_id="5"), f"{GROUP}:topic:5", id="a thread"),
+        pytest.param(place("5", "thread", parent_chat_id="-100"), f"{GROUP}:topic:5", id="a thread with its own id"),
+        pytest.param(place("C1", "channel"), "agent:main:telegram:channel:C1", id="a channel"),
+    ],
+)
+def test_who_sees_what_is_sent_to(route: SessionSource | None, onlookers: str) -> None:
+    rules = KeyRules(owners=frozenset({"telegram:1"}), identity_links={"alice": ("telegram:123",)})
+    assert onlookers_at(route, rules) == onlookers
 
 
 def test_a_program_at_the_api_speaks_for_itself_unless_it_is_an_owner() -> None:

@@ -19,6 +19,7 @@ from segue.core.lifecycle import Interruption
 from segue.core.policy import ResetPolicies
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.ports.store import Store
+from segue.sessions.discarding import purge_conversation
 from segue.sessions.opening import Arrival, Rules, open_session
 from segue.sessions.steering import get_lane, interrupt_lane, suspend_lane
 
@@ -407,11 +408,17 @@ def test_a_lane_is_found_by_its_session(sessions: SessionStore) -> None:
     assert sessions.lookup_by_session_id("nobody") is None
 
 
-def test_a_store_knows_whether_there_ever_was_a_session(sessions: SessionStore, transcripts: SessionDB) -> None:
+def test_a_store_knows_whether_there_ever_was_a_session(
+    sessions: SessionStore, transcripts: SessionDB, beside: Store
+) -> None:
     assert not sessions.has_any_sessions()
     transcripts.create_session("terminal", "cron")
     transcripts.set_session_archived("terminal", True)
     assert sessions.has_any_sessions()
+    transcripts.delete_session("terminal")
+    assert sessions.has_any_sessions(), "it is in the trash"
+    beside.write(OWNER_AT_CONSOLE, purge_conversation, "terminal")
+    assert not sessions.has_any_sessions(), "what was purged has left no trace"
 
 
 def test_old_lanes_are_forgotten_and_their_sessions_are_not(home: Path) -> None:

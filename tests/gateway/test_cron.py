@@ -1,24 +1,35 @@
 """Jobs run at their moments: each once, in a session of its own, and where they were asked to answer."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from hooks import places
-from lane_house import Building
+from lane_house import Building, dm
+from obedient_model import Obedient
+from serving_house import Served, use_obedient_model, write_settings
 
-from segue.core.errors import Invalid
+from segue.app import crew
+from segue.core.errors import Invalid, Unreachable
+from segue.core.events import Reply, Text
 from segue.core.inbound import Inbound, Receipt
-from segue.core.inbox import Entry, InboxState
+from segue.core.inbox import Entry, InboxState, Want
 from segue.core.jobs import Job, due_name
+from segue.core.keys import KeyRules
 from segue.core.outbox import OutboxState
+from segue.core.queueing import QueueRules
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.sources import SessionSource
 from segue.gateway.timetable import StoredTimetable
 from segue.platforms.cron.inbound import checked_schedule, missed, next_due, zone_named
 from segue.platforms.cron.platform import CronPlatform
+from segue.ports.model import Request
 from segue.ports.platform import Post, SendRefused
+from segue.ports.store import Transaction
+from segue.sessions.accepting import accept, entry_in_lane
 from segue.sessions.finding import get_session
 from segue.sessions.scheduling import add_job, ask_now, note_due, remove_job
 from segue.storage.store import SqlStore
@@ -100,6 +111,39 @@ def test_a_job_runs_at_its_moments_and_each_has_a_session_of_its_own(store: SqlS
     job = store.read(OWNER, lambda tx: tx.jobs.find("tea"))
     assert job is not None
     assert job.last_due_at == START - 30 + 10 * MINUTE
+
+
+class Choosy(Obedient):
+    """Two models: one that is never there, and one that does what it is told."""
+
+    def __init__(self, _endpoint: object, name: str, **_: object) -> None:
+        self.name = name
+
+    async def stream(self, request: Request) -> AsyncGenerator[Text | Reply]:
+        if self.name == "away":
+            raise Unreachable("Nobody is there.")
+        async for piece in super().stream(request):
+            yield piece
+
+
+def test_a_job_is_answered_by_a_fallback_model_as_a_chat_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_obedient_model(monkeypatch)
+    monkeypatch.setattr(crew, "ProviderModel", Choosy)
+    stage = Stage()
+    models, auxiliary = {"fallback": ["openai/there"]}, {"model": "openai/there"}
+    home = write_settings(tmp_path / "home", model="openai/away", models=models, auxiliary=auxiliary)
+    served = Served(home, {"scripted": stage})
+    kitchen = SessionSource(platform="scripted", chat_id="kitchen")
+
+    async def work() -> None:
+        stage.say(dm("owner"), "hello")
+        served.store.write(OWNER, ask_now, JOB, "tea@now", kitchen, START, KeyRules())
+        await served.quiet()
+
+    served.run(work)
+    served.close()
+    assert stage.posted_to("owner") == ["You said: hello"]
+    assert stage.posted_to("kitchen") == ["You said: Is there tea?"]
 
 
 def test_after_a_pause_only_the_latest_moment_runs_and_once(store: SqlStore) -> None:
@@ -213,7 +257,7 @@ def test_a_job_that_was_asked_by_hand_is_answered_by_a_gateway_that_runs(store: 
 
     async def work() -> None:
         route = SessionSource(platform="scripted", chat_id="kitchen")
-        accepted = store.write(OWNER, ask_now, JOB, "tea@by hand", route, START)
+        accepted = store.write(OWNER, ask_now, JOB, "tea@by hand", route, START, KeyRules())
         assert accepted.is_new
         await house.building.quiet()
 
@@ -221,10 +265,36 @@ def test_a_job_that_was_asked_by_hand_is_answered_by_a_gateway_that_runs(store: 
     assert house.stage.posted_to("kitchen") == ["You said: Is there tea?"]
 
 
+def test_where_the_answer_of_a_job_goes_is_known_by_what_came_from_there_last(store: SqlStore) -> None:
+    """Also to the send policy, which may deny groups; what was erased tells nothing."""
+    kitchen = SessionSource(platform="scripted", chat_id="kitchen", user_id="7")
+    group = replace(kitchen, chat_type="group")
+
+    def asked(tx: Transaction, name: str) -> SessionSource:
+        route = SessionSource(platform="scripted", chat_id="kitchen")
+        return ask_now(tx, JOB, name, route, START, KeyRules()).entry.destination
+
+    def said(tx: Transaction, source: SessionSource, name: str) -> None:
+        entry = entry_in_lane(Inbound(source, name, "hello"), KeyRules(), "main", Want.PLAIN, START)
+        tx.inbox.change([accept(tx, entry, QueueRules()).entry], session_id=name)
+
+    assert store.write(OWNER, asked, "unknown").user_id is None
+    store.write(OWNER, said, kitchen, "1")
+    assert store.write(OWNER, asked, "one person").user_id == "7"
+    store.write(OWNER, said, group, "2")
+    seen = store.write(OWNER, asked, "a group")
+    assert (seen.chat_type, seen.user_id) == ("group", None)
+    store.write(OWNER, lambda tx: tx.inbox.erase(["2"]))
+    assert store.write(OWNER, asked, "as before").chat_type == "dm"
+    store.write(OWNER, said, replace(group, account="work"), "3")
+    assert store.write(OWNER, asked, "another account").chat_type == "dm"
+
+
 def test_a_job_that_makes_no_sense_here_keeps_no_other_from_running(store: SqlStore) -> None:
     put(store)
     put(store, JOB._replace(name="lost", zone="Atlantis/Poseidonis"))
     put(store, JOB._replace(name="mad", schedule="61 * * * *"))
+    store.write(OWNER, lambda tx: tx.jobs.add(JOB._replace(name="nowhere", deliver="dm:7")))
     house = House(store, Clock())
 
     async def work() -> None:

@@ -13,6 +13,7 @@ from lane_house import Building, dm
 
 from segue import hookspecs
 from segue.core.policy import ResetMode, ResetPolicies, ResetPolicy
+from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.hookspecs import (
     Fact,
     Group,
@@ -82,6 +83,33 @@ def test_everything_that_happens_to_a_message_is_told_in_order(store: SqlStore) 
     assert told[0] == MessageAccepted(LANE, "scripted:alice", "scripted", "alice", "m1")
     assert told[1] == SessionStarted(LANE, "gateway-1", "scripted:alice")
     assert told[4] == SessionReset(LANE, "gateway-2", "scripted:alice", "gateway-1", "idle")
+
+
+def test_what_commands_do_to_a_lane_is_told_like_what_happens_by_itself(store: SqlStore) -> None:
+    stage, listener = Stage(), Listener()
+    building = Building(store, stage, hooks=Hooks({"test": listener}))
+
+    async def work() -> None:
+        for line in (
+            *("/title Lisbon", "hello", "/new", "/new and now?"),
+            *("/resume Lisbon", "/resume Lisbon", "/branch Porto"),
+        ):
+            stage.say(dm(), line)
+            await building.quiet()
+
+    building.run(work)
+    told = [fact for fact in listener.heard if isinstance(fact, SessionStarted | SessionReset)]
+    first, names = told[0].session_id, [fact.session_id for fact in told]
+    assert told == [
+        SessionStarted(LANE, first, "scripted:alice"),
+        SessionReset(LANE, names[1], "scripted:alice", first, "session_reset"),
+        SessionReset(LANE, names[2], "scripted:alice", names[1], "session_reset"),
+        SessionReset(LANE, first, "scripted:alice", names[2], "session_switch"),
+        SessionReset(LANE, names[4], "scripted:alice", first, "branched"),
+    ]
+    lane = store.read(OWNER, lambda tx: tx.lanes.find(LANE))
+    assert lane is not None
+    assert lane.session_id == names[4]
 
 
 def test_a_listener_that_fails_or_hangs_breaks_nothing(store: SqlStore, caplog: pytest.LogCaptureFixture) -> None:

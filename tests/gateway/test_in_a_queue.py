@@ -8,14 +8,21 @@ import pytest
 from lane_house import Building, dm, echo
 from places import Probe
 
+from segue.core.errors import ModelError
 from segue.core.events import Reply, ToolCall
+from segue.core.inbound import Inbound
+from segue.core.inbox import Entry
 from segue.core.keys import KeyRules
 from segue.core.policy import ResetMode, ResetPolicies, ResetPolicy
+from segue.core.queueing import Drop, QueueMode, QueueRules
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.core.sending import Action, SendPolicy
 from segue.core.sources import SessionSource
 from segue.ports.model import Request
+from segue.sessions.admitting import TOO_MANY
+from segue.sessions.requeueing import cancel_messages
 from segue.storage.store import SqlStore
-from segue.testing import ScriptedModel, Stage
+from segue.testing import ScriptedModel, ScriptedPlatform, Stage
 
 ALICE = "agent:main:scripted:dm:alice"
 
@@ -39,6 +46,58 @@ def test_everything_that_is_queued_has_a_turn_of_its_own_in_its_order(store: Sql
     building = Building(store, Stage(), model=ScriptedModel(echo, pause=0.1))
     posted = beside(building, "/queue two", "/q three", "/queue four")
     assert posted == [f"You said: {word}" for word in ("one", "two", "three", "four")]
+
+
+def test_a_burst_of_photos_is_answered_together(store: SqlStore) -> None:
+    stage = Stage()
+    building = Building(store, stage, model=ScriptedModel(lambda _: Reply("Seen."), pause=0.3))
+    photos = [f"data:image/png;base64,{number}" for number in range(5)]
+
+    def photo(number: int, url: str) -> Inbound:
+        parts = [{"type": "image_url", "image_url": {"url": url}}]
+        return Inbound(dm(), f"photo{number}", "", parts=parts, is_mention=True)
+
+    async def work() -> None:
+        stage.say(dm(), "one")
+        while not building.model.asked:
+            await asyncio.sleep(0.01)
+        for number, url in enumerate(photos):
+            await building.gateway.desk.receive(photo(number, url))
+        await building.quiet()
+
+    building.run(work)
+    first, second = building.model.asked
+    assert [message["content"] for message in first.conversation] == ["one"]
+    seen = [message["content"] for message in second.conversation if message["role"] == "user"][1:]
+    assert [part["image_url"]["url"] for content in seen for part in content] == photos
+    assert stage.posted_to("alice") == ["Seen.", "Seen."]
+
+
+def test_what_is_queued_is_kept_while_its_platform_is_not_connected(store: SqlStore) -> None:
+    stage = Stage()
+    building = Building(store, stage, model=ScriptedModel(echo, pause=30.0))
+    building.gateway.drain_seconds = 0.1
+
+    async def cut_off() -> None:
+        stage.say(dm(), "one")
+        while not building.model.asked:
+            await asyncio.sleep(0.01)
+        for line in ("/queue two", "/queue three"):
+            stage.say(dm(), line)
+        while stage.waiting():
+            await asyncio.sleep(0.01)
+
+    building.run(cut_off)
+    away = Building(store, Stage(), name="away", only=[ScriptedPlatform(Stage(), "other")])
+
+    async def passes() -> None:
+        await asyncio.sleep(0.5)
+
+    away.run(passes)
+    assert stage.posted == []
+    back = Building(store, stage, name="back")
+    back.run(back.quiet)
+    assert stage.posted_to("alice") == ["You said: one", "You said: two", "You said: three"]
 
 
 @pytest.mark.parametrize("command", ["/new", "/reset"])
@@ -82,6 +141,97 @@ def test_steering_is_heard_by_the_answer_that_is_being_written(store: SqlStore) 
     assert stage.posted_to("alice") == ["soup | with leeks"]
 
 
+def test_what_comes_meanwhile_is_answered_together_also_where_adapters_name_each_message(store: SqlStore) -> None:
+    stage = Stage()
+    building = Building(store, stage, model=ScriptedModel(echo, pause=0.1))
+
+    async def work() -> None:
+        stage.say(dm(message_id="1"), "one")
+        while not building.model.asked:
+            await asyncio.sleep(0.01)
+        stage.say(dm(message_id="2"), "two")
+        stage.say(dm(message_id="3"), "three")
+        await building.quiet()
+
+    building.run(work)
+    assert stage.posted_to("alice") == ["You said: one", "You said: two | three"]
+
+
+@pytest.mark.parametrize("drop", Drop)
+def test_no_more_steers_an_agent_than_may_wait(store: SqlStore, drop: Drop) -> None:
+    stage, have_come = Stage(), asyncio.Event()
+
+    async def look(_arguments: dict[str, Any]) -> str:
+        await asyncio.wait_for(have_come.wait(), 10)
+        return "looked"
+
+    def answer(request: Request) -> Reply:
+        is_first = request.conversation[-1]["role"] == "user" and len(model.asked) == 1
+        return Reply("", (ToolCall("1", "probe", "{}"),)) if is_first else echo(request)
+
+    model = ScriptedModel(answer)
+    rules = QueueRules(QueueMode.STEER, timedelta(0), cap=3, drop=drop)
+    building = Building(store, stage, model=model, tools=[Probe(look)], queue=rules)
+
+    async def work() -> None:
+        stage.say(dm(), "go")
+        while not model.asked:
+            await asyncio.sleep(0.01)
+        for number in range(8):
+            stage.say(dm(), f"n{number}")
+        while stage.waiting():
+            await asyncio.sleep(0.01)
+        assert len(store.read(OWNER, lambda tx: tx.inbox.waiting(ALICE))) == 3
+        have_come.set()
+        await building.quiet()
+
+    building.run(work)
+    heard = "n0 | n1 | n2" if drop is Drop.NEW else "n5 | n6 | n7"
+    assert stage.posted_to("alice")[-1] == f"You said: {heard}"
+
+
+@pytest.mark.parametrize("how", ["edited", "cancelled"])
+def test_what_is_taken_back_before_the_agent_has_heard_it_is_never_heard(store: SqlStore, how: str) -> None:
+    stage, is_taken_back = Stage(), asyncio.Event()
+
+    async def look(_arguments: dict[str, Any]) -> str:
+        await asyncio.wait_for(is_taken_back.wait(), 10)
+        return "looked"
+
+    def answer(request: Request) -> Reply:
+        is_first = request.conversation[-1]["role"] == "user"
+        return Reply("", (ToolCall("1", "probe", "{}"),)) if is_first and len(model.asked) == 1 else Reply("done")
+
+    model = ScriptedModel(answer)
+    building = Building(store, stage, model=model, tools=[Probe(look)])
+
+    def entries(state: str) -> list[Entry]:
+        return store.read(OWNER, lambda tx: tx.inbox.listed([state]))
+
+    async def work() -> None:
+        stage.say(dm(), "book a table")
+        while not model.asked:
+            await asyncio.sleep(0.01)
+        stage.say(dm(), "/steer pay with my card 4111", message_id="x")
+        while not entries("waiting"):
+            await asyncio.sleep(0.01)
+        if how == "edited":
+            stage.say(dm(), "/steer pay in cash", message_id="x", edit="1")
+            while stage.waiting():
+                await asyncio.sleep(0.01)
+        else:
+            store.write(OWNER, cancel_messages, [entries("waiting")[0].id], 1.0)  # as at the console
+        is_taken_back.set()
+        await building.quiet()
+
+    building.run(work)
+    heard = str([request.conversation for request in model.asked])
+    assert "4111" not in heard
+    assert ("in cash" in heard) == (how == "edited")
+    assert [entry.text for entry in entries("cancelled")] == ["pay with my card 4111"]
+    assert "4111" not in [entry.text for entry in entries("done")]
+
+
 def test_sending_is_turned_off_and_on_for_a_conversation(store: SqlStore) -> None:
     stage = Stage()
     building = Building(store, stage, keys=KeyRules(owners=frozenset({"scripted:alice"})))
@@ -95,6 +245,21 @@ def test_sending_is_turned_off_and_on_for_a_conversation(store: SqlStore) -> Non
     answers = [text for text in stage.posted_to("alice") if text.startswith("You said")]
     assert answers == ["You said: loud", "You said: as usual"]
     assert [request.conversation[-1]["content"] for request in building.model.asked] == ["silent", "loud", "as usual"]
+
+
+@pytest.mark.parametrize("is_denied", [False, True])
+def test_what_the_program_says_by_itself_is_held_back_like_an_answer(store: SqlStore, is_denied: bool) -> None:
+    def fails(request: Request) -> Reply | ModelError:
+        return ModelError("The key is wrong.") if "fail" in str(request.conversation[-1]["content"]) else echo(request)
+
+    stage, policy = Stage(), SendPolicy(default=Action.DENY if is_denied else Action.ALLOW)
+    rules = QueueRules(QueueMode.FOLLOWUP, timedelta(0), cap=1, drop=Drop.NEW)
+    model = ScriptedModel(fails, pause=0.1)
+    posted = beside(Building(store, stage, model=model, policy=policy, queue=rules), "fail", "too many", "/help")
+    assert ("The key is wrong." in str(posted), TOO_MANY in posted) == (not is_denied, not is_denied)
+    assert any("/help" in text for text in posted)  # whoever gives a command is always answered
+    suppressed = store.read(OWNER, lambda tx: tx.outbox.listed(["suppressed"]))
+    assert {letter.what for letter in suppressed} == ({"reply", "notice"} if is_denied else set())
 
 
 @pytest.mark.parametrize("notify", [True, False])

@@ -9,6 +9,7 @@ from lane_house import Building, dm, echo
 
 from segue.core.access import AccessRules, DmAccess
 from segue.core.commands import Command
+from segue.core.errors import ModelError, Unreachable
 from segue.core.events import Reply
 from segue.core.inbound import Inbound
 from segue.core.inbox import InboxState
@@ -22,6 +23,8 @@ from segue.core.scope import Principal, Scope
 from segue.core.sessions import Session
 from segue.core.sharing import DmScope
 from segue.core.sources import SessionSource
+from segue.core.usage import Usage
+from segue.ports.model import Request
 from segue.ports.store import Transaction
 from segue.sessions.admitting import admit_all
 from segue.sessions.commanding import act
@@ -95,6 +98,41 @@ def test_choices_of_a_lane_are_kept_by_its_session(store: SqlStore) -> None:
     assert "Lisbon" in posted[3]
     assert posted[4] == "0 messages waiting. Mode: default."
     assert "There is no command /nonsense" in posted[5]
+
+
+def test_status_tells_how_the_agent_answered_with_what_and_at_which_levels(store: SqlStore) -> None:
+    is_gone = True
+
+    def answer(_: Request) -> Reply | ModelError:
+        if is_gone:
+            return Unreachable("Nobody is there.")
+        return Reply("Yes.", usage=Usage(500, api_call_count=1), context_window=2_000)
+
+    building = Building(store, Stage(), model=ScriptedModel(answer))
+
+    async def work() -> None:
+        nonlocal is_gone
+        for line in ("/status", "/model opus", "/think high", "/verbose all", "one", "/status"):
+            building.stage.say(dm(), line)
+            await building.quiet()
+        is_gone = False
+        for line in ("two", "/status", "/model"):
+            building.stage.say(dm(), line)
+            await building.quiet()
+
+    building.run(work)
+    posted = building.stage.posted_to("alice")
+    first, failed, last = (text.splitlines() for text in posted if text.startswith("Model"))
+    assert first[:3] == ["Model     scripted", "Agent     not asked yet", "Context   unknown"]
+    assert failed[:2] == ["Model     opus", "Agent     did not answer, just now: Nobody is there."]
+    assert last[:5] == [
+        "Model     opus",
+        "Agent     answered, just now",
+        "Context   500 of 2,000 tokens (25%)",
+        "Thinking  high",
+        "Verbose   all",
+    ]
+    assert posted[-1] == "The model is opus, chosen as opus."
 
 
 def test_stop_ends_what_runs_and_what_waits(store: SqlStore) -> None:

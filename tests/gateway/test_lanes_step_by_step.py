@@ -1,5 +1,7 @@
 """What a lane does in a moment that a running gateway seldom meets: each step is taken by the test."""
 
+from typing import Any
+
 import pytest
 from lane_bench import Bench
 from lane_model import FRESHNESS, IDLE, SEATS, Seat
@@ -76,3 +78,106 @@ def test_a_conversation_goes_on_in_a_lane_in_which_nothing_was_said(store: SqlSt
     work(bench, "second")
     lanes = {lane.key: lane.session_id for lane in store.read(OWNER, lambda tx: tx.lanes.listed())}
     assert lanes == {ALICE.lane: "first", ALICE_IN_THE_ROOM.lane: None}
+
+
+def crowd_out(bench: Bench) -> None:
+    """One turn, and another that begins with a note about what was left out."""
+    say(bench, "one", "m1")
+    work(bench, "session")
+    for number in (2, 3, 4):
+        say(bench, f"words {number}", f"m{number}")
+    for _ in range(2):
+        bench.end(ALICE.lane, TurnState.DONE, "An answer.")
+        work(bench)
+    assert [line for line in heard(bench) if "left out" in line] == heard(bench)[1:2]
+
+
+def heard(bench: Bench) -> list[str]:
+    """What the agent is told that people said."""
+    found = bench.store.read(OWNER, lambda tx: tx.messages.of("session"))
+    return [one.content or "" for one in found if one.role == "user"]
+
+
+def test_undo_goes_by_what_was_said_and_not_by_what_was_left_out(store: SqlStore) -> None:
+    bench = bench_on(store, drop="summarize", cap=2)
+    crowd_out(bench)
+    say(bench, "/undo 3", "m5")
+    work(bench)
+    assert heard(bench) == []
+
+
+def test_retry_says_again_what_a_person_said(store: SqlStore) -> None:
+    bench = bench_on(store, drop="summarize", cap=2)
+    crowd_out(bench)
+    for number, command in enumerate(("/undo 2", "/retry")):
+        say(bench, command, f"c{number}")
+        work(bench)
+    assert told_and_done(store)[-1] == ("one", "waiting")
+    assert heard(bench) == []
+
+
+def test_stop_cancels_commands_that_would_be_answered_and_no_others(store: SqlStore) -> None:
+    bench = bench_on(store)
+    say(bench, "one", "m1")
+    work(bench, "session")
+    asking = ("/new two", "/retry", "/compress the leeks", "three")
+    for number, text in enumerate((*asking, "/title Lisbon", "/think high", "/stop")):
+        say(bench, text, f"c{number}")
+    cancelled = [(text, "cancelled") for text in ("one", *asking)]
+    assert told_and_done(store) == [
+        *cancelled,
+        *((one, "waiting") for one in ("/title Lisbon", "/think high", "/stop")),
+    ]
+    for _ in range(3):
+        work(bench)
+    told = [one.text for one in store.read(OWNER, lambda tx: tx.outbox.listed(("pending",)))]
+    assert told == [
+        "This conversation is called “Lisbon” now.",
+        "Thinking: high.",
+        "Stopped. 4 waiting messages cancelled.",
+    ]
+    assert heard(bench) == ["one"]
+
+
+@pytest.mark.parametrize("command", ["/new", "/resume first"])
+def test_what_begins_another_conversation_cancels_a_retry_that_waits(store: SqlStore, command: str) -> None:
+    bench = bench_on(store)
+    say(bench, "one", "m1")
+    work(bench, "session")
+    say(bench, "/retry", "m2")
+    say(bench, command, "m3")
+    assert told_and_done(store)[1:] == [("/retry", "cancelled"), (command, "waiting")]
+
+
+@pytest.mark.parametrize("is_expired", [False, True])
+def test_who_resumes_the_conversation_of_a_lane_goes_on_with_it(store: SqlStore, is_expired: bool) -> None:
+    bench = Bench(store, "collect", "new", 9, not is_expired, IDLE, FRESHNESS)
+    say(bench, "one", "m1")
+    work(bench, "first")
+    bench.end(ALICE.lane, TurnState.DONE, "An answer.")
+    if is_expired:
+        bench.now += 2 * IDLE
+    else:
+        say(bench, "/stop", "m2")
+        work(bench)
+    say(bench, "/resume first", "m3")
+    work(bench)
+    say(bench, "two", "m4")
+    work(bench, "second")
+    assert bench.doing[ALICE.lane].turn.session_id == "first"
+
+
+def test_retry_says_again_all_of_a_message_and_not_only_its_words(store: SqlStore) -> None:
+    bench = bench_on(store)
+    picture: list[dict[str, Any]] = [
+        {"type": "text", "text": "what is this?"},
+        {"type": "image_url", "image_url": {"url": "data:,x"}},
+    ]
+    bench.arrive(Inbound(ALICE.source, "m1", "what is this?", parts=picture))
+    work(bench, "session")
+    bench.end(ALICE.lane, TurnState.DONE, "An answer.")
+    say(bench, "/retry", "m2")
+    work(bench)
+    work(bench)
+    (said,) = store.read(OWNER, lambda tx: tx.messages.of("session"))
+    assert said.original == picture

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from serving_house import Served, use_obedient_model, write_settings
 from segue.agent.loop import Loop
 from segue.app.crew import Crew
 from segue.core.events import Event, Reply
+from segue.core.policy import ResetMode, ResetPolicies, ResetPolicy
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.gateway.live import IDLE_SECONDS, MOST_LIVE, LiveAgents
 from segue.gateway.watching import Watching
@@ -164,6 +166,26 @@ def test_the_watcher_lets_go_of_the_agent_of_a_conversation_that_has_ended(store
         stage.say(dm(), "/new")
         await building.quiet()
         await building.gateway.watcher.let_go()
+        assert live.sessions == []
+        assert workers.made[0].is_closed
+
+    building.run(work)
+
+
+def test_the_agent_of_a_session_that_was_finalised_is_closed(store: SqlStore) -> None:
+    stage, live = Stage(), LiveAgents()
+    workers = Workers(live)
+    brief = ResetPolicies(default=ResetPolicy(ResetMode.IDLE, idle=timedelta(seconds=0.2)))
+    watching = Watching(seconds=600.0, live=live, can_take_notes=lambda _: False)
+    building = Building(store, stage, policies=brief, watching=watching)
+
+    async def work() -> None:
+        stage.say(dm(), "hello")
+        await building.quiet()
+        (session,) = store.read(OWNER, lambda tx: list(tx.sessions.in_order()))
+        await workers.get(session.id)
+        await asyncio.sleep(0.3)
+        await building.gateway.watcher.look()
         assert live.sessions == []
         assert workers.made[0].is_closed
 

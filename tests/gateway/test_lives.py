@@ -2,17 +2,22 @@
 
 import asyncio
 import time
+from functools import partial
 
 import pytest
 from lane_house import Building, dm
 from lane_rows import ALICE, BOB, answered, begin, say
 
+from segue.agent import holding
+from segue.agent.door import Door
+from segue.agent.holding import Holder, Presence
 from segue.core.events import Reply
-from segue.core.leases import Run
+from segue.core.leases import Run, session_lease
 from segue.core.lifecycle import Interruption, Lane, Phase
 from segue.core.moments import instant
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.gateway.answering import STALE, STUCK
+from segue.gateway.holding import LaneHolder, take_lane
 from segue.ports.store import Transaction
 from segue.sessions.recovering import interrupt_left
 from segue.sessions.steering import get_lane, suspend_lane
@@ -64,6 +69,40 @@ def test_what_the_drain_cut_off_is_marked_and_goes_on_in_the_same_session(
     assert (lane(store).phase, lane(store).session_id) == (Phase.ACTIVE, marked.session_id)
 
 
+def test_whoever_lets_go_of_what_another_has_taken_over_does_not_end_it_for_them(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when /resume goes to a session to which the watcher is saying farewell."""
+    monkeypatch.setattr(holding, "RENEWAL_SECONDS", 0.05)
+
+    async def work() -> None:
+        door = Door(store, OWNER)
+        presence = Presence(door, Run("one", "segue gateway", "here", "boot", 7, "1", 1.0, 1.0), lambda _: False)
+
+        async def expiry() -> float:
+            held = await door.read(lambda tx: tx.leases.find(session_lease("s")))
+            assert held is not None
+            return held.expires_at
+
+        await presence.begin()
+        before = Holder(presence)
+        await before.now_holds(await door.write(before.claim, "s", "owner"))
+        after = LaneHolder(presence, await door.write(take_lane, ALICE, "one", presence.is_gone))
+        await door.write(after.claim, "s", "owner")
+        await after.now_holds(after.lease)
+        await before.let_go()
+        then = await expiry()
+        await asyncio.sleep(0.5)
+        assert await expiry() > then, "nobody keeps it any more"
+        await after.let_go()
+        await asyncio.sleep(0.2)
+        assert await expiry() == 0
+        await presence.end()
+        door.close()
+
+    asyncio.run(asyncio.wait_for(work(), 20))
+
+
 def test_a_life_that_ends_well_marks_no_lane_and_says_so_in_its_row(store: SqlStore) -> None:
     stage = Stage()
     building = Building(store, stage, is_gone=lambda _: False)
@@ -106,6 +145,45 @@ def test_after_three_attempts_the_lane_is_suspended(store: SqlStore) -> None:
     assert lane(store).phase is Phase.SUSPENDED
 
 
+@pytest.mark.parametrize(("crashes", "most_at_once"), [(1, 2), (2, 1)])
+def test_after_a_second_crash_turns_are_carried_on_one_at_a_time(
+    store: SqlStore, crashes: int, most_at_once: int
+) -> None:
+    """So only the one that the gateway dies of is counted once more."""
+    leave_two_open(store, crashes)
+    building = Building(store, Stage(), model=slow(0.2))
+    at_once: list[int] = []
+
+    async def work() -> None:
+        while store.read(OWNER, lambda tx: tx.inbox.open_lanes()):
+            at_once.append(sum(building.gateway.office.running_in(key) is not None for key in (ALICE, BOB)))
+            assert sum(attempts(store)) <= 2 * crashes + 2
+            await asyncio.sleep(0.01)
+
+    building.run(work)
+    assert max(at_once) == most_at_once
+    assert attempts(store) == []
+    assert [entry.state for entry in store.read(OWNER, lambda tx: tx.inbox.listed(("done",)))] == ["done"] * 2
+
+
+def test_a_bystander_of_a_turn_that_is_given_up_is_answered(store: SqlStore) -> None:
+    leave_two_open(store, 2)
+    stage = Stage()
+    third = Building(store, stage, model=slow(30.0), name="third", is_gone=lambda run: run.id == "old")
+    third.gateway.drain_seconds = 0.1
+
+    async def work() -> None:
+        while not third.model.asked:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(1.5)  # in which the other lane is looked at again
+
+    third.run(work)
+    assert sorted(attempts(store)) == [2, 3]
+    last = Building(store, stage, name="last", is_gone=lambda run: run.id == "old")
+    last.run(last.quiet)
+    assert sorted([*stage.posted_to("alice"), *stage.posted_to("bob")]) == [STUCK.format(3), "You said: unfinished"]
+
+
 def test_what_was_cut_off_too_long_ago_is_told_and_not_carried_on(store: SqlStore) -> None:
     stage = Stage()
     leave_open(store, stage, Interruption.SHUTDOWN_DRAIN)
@@ -126,6 +204,29 @@ def test_a_turn_that_takes_too_long_is_aborted_and_its_sender_is_told(store: Sql
     building.run(work)
     assert stage.posted_to("alice")[-1] == "The answer took longer than 0.3 seconds and was stopped."
     assert [entry.state for entry in store.read(OWNER, lambda tx: tx.inbox.listed(("dead",)))] == ["dead"]
+
+
+def leave_two_open(store: SqlStore, crashes: int) -> None:
+    """Two turns that have run in the same lives, which ended in as many crashes."""
+    store.write(OWNER, _begin_run, "old")
+    for person in ("alice", "bob"):
+        turn = begin(store, say(store, "unfinished", person)).situation.turn
+        store.write(OWNER, partial(_was_of_old_run, turn.id, crashes))
+
+
+def _was_of_old_run(turn_id: str, crashes: int, tx: Transaction) -> None:
+    tx.turns.change(turn_id, run_id="old", attempt=crashes)
+
+
+def attempts(store: SqlStore) -> list[int]:
+    """How often each turn was tried that is open."""
+
+    def work(tx: Transaction) -> list[int]:
+        lanes = [tx.lanes.find(key) for key in (ALICE, BOB)]
+        turns = [tx.turns.running_in(one.session_id) for one in lanes if one and one.session_id]
+        return [turn.attempt for turn in turns if turn]
+
+    return store.read(OWNER, work)
 
 
 def _begin_run(tx: Transaction, run_id: str) -> None:

@@ -53,3 +53,22 @@ def test_an_agent_with_a_name_has_words_tools_and_notes_of_its_own(
     assert chosen == ["openai/fast", None, None]
     memory = home / "memory"
     assert sorted(note.relative_to(memory).parts[0] for note in memory.rglob("tea.md")) == ["agents", "people"]
+
+
+def test_a_command_tells_of_the_agent_that_answers_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_obedient_model(monkeypatch)
+    stage = Stage()
+    served = Served(write_settings(tmp_path / "home", agents=AGENTS), {"scripted": stage})
+
+    async def work() -> None:
+        for person in ("alice", "bob"):
+            for line in ("/status", "hello", "/status", "/context detail"):
+                stage.say(dm(person), line)
+                await served.quiet()
+
+    served.run(work)
+    served.close()
+    models = {person: {text.splitlines()[0] for text in stage.posted_to(person)[::2]} for person in ("alice", "bob")}
+    assert models == {"alice": {"Model     openai/fast"}, "bob": {"Model     openai/obedient"}}
+    alice, bob = stage.posted_to("alice")[-1], stage.posted_to("bob")[-1]
+    assert ("memory" in alice, "memory" in bob) == (True, False)

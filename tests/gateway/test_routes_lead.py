@@ -36,18 +36,6 @@ def talk_in(store: SqlStore, chat_id: str, chat_type: str) -> None:
     building.run(work)
 
 
-@pytest.mark.parametrize("chat_id", ["-100", "50%_\\x", "größe", '"'])
-def test_a_chat_that_is_known_is_of_its_type(store: SqlStore, chat_id: str) -> None:
-    talk_in(store, chat_id, "group")
-    for text, chat_type in [("scripted:" + chat_id, "group"), ("scripted:dm:" + chat_id, "dm"), ("scripted:1", "dm")]:
-        found = store.read(OWNER, find_place, parse_route(text), {})
-        assert found is not None
-        assert found.chat_type == chat_type
-    other = store.read(OWNER, find_place, parse_route("telegram:" + chat_id), {})
-    assert other is not None
-    assert other.chat_type == "dm"
-
-
 def test_a_route_without_a_chat_leads_to_the_home_channel(store: SqlStore) -> None:
     assert store.read(OWNER, find_place, parse_route("scripted"), {}) is None
     assert store.read(OWNER, find_place, parse_route("scripted"), {"scripted": HOME}) == HOME

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 from lane_house import dm
+from obedient_model import Obedient
 from serving_house import Served, use_obedient_model, write_settings
 
 from segue.core.lifecycle import Phase
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.sessions.finding import get_session
 from segue.testing import Stage
 
 KEY = "agent:main:scripted:dm:owner"
@@ -94,6 +96,32 @@ def test_stop_ends_a_tool_that_ignores_signals_within_two_seconds(place: Path, s
     print(f"A deaf shell and its turn had ended {seconds[0]:.2f} s after /stop.")
     assert seconds[0] < 2.0
     assert stage.posted_to("owner")[-1] == "You said: and now?"
+
+
+def test_stop_ends_the_subagents_too_and_says_how_much_was_stopped(stage: Stage, patient: Served) -> None:
+    async def work() -> None:
+        stage.say(dm("owner"), 'use delegate {"task": "wait 60"}')
+        async with asyncio.timeout(20):
+            while not any(request.conversation[-1]["content"] == "wait 60" for request in Obedient.asked):
+                await asyncio.sleep(0.01)
+        stage.say(dm("owner"), "two")
+        while stage.waiting():
+            await asyncio.sleep(0.01)
+        stage.say(dm("owner"), "/stop")
+        await patient.quiet(10)
+        stage.say(dm("owner"), "/stop")
+        await patient.quiet(10)
+
+    Obedient.asked.clear()
+    patient.run(work)
+    told = stage.posted_to("owner")
+    assert "Stopped, with 1 subagent. 1 waiting message cancelled." in told
+    assert told[-1] == "Stopped.", "there was nothing more"
+    main = patient.store.read(OWNER, lambda tx: tx.lanes.find(KEY))
+    assert main is not None
+    (name,) = patient.store.read(OWNER, lambda tx: tx.sessions.spawned_by([str(main.session_id)]))
+    subagent = patient.store.read(OWNER, get_session, name)
+    assert (subagent.end_reason, subagent.is_open) == ("stopped", False)
 
 
 def test_nothing_else_ends_that_tool(place: Path, stage: Stage, patient: Served) -> None:

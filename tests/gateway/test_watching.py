@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from typing import Any
 
@@ -18,6 +18,7 @@ from segue.core.leases import Run
 from segue.core.lifecycle import Lane
 from segue.core.moments import DAY, instant
 from segue.core.policy import ResetMode, ResetPolicies, ResetPolicy
+from segue.core.preferences import Effort, Preferences, decode
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.silence import FAREWELL_REQUEST
 from segue.core.turns import FAREWELL, Turn
@@ -27,6 +28,7 @@ from segue.hookspecs import Hooks, SessionFinalized
 from segue.ports.model import Request
 from segue.ports.store import Transaction
 from segue.sessions.clearing import clear_rows
+from segue.sessions.finding import get_session
 from segue.sessions.opening import Arrival, Rules, open_session
 from segue.sessions.retaining import Keeping
 from segue.storage.store import SqlStore
@@ -72,10 +74,36 @@ def farewell_in(store: SqlStore, session_id: str) -> Turn | None:
     return store.read(OWNER, lambda tx: tx.turns.latest(session_id, FAREWELL))
 
 
+def chosen_in(tx: Transaction, session_id: str | None) -> Preferences:
+    """What a session has chosen."""
+    return decode(get_session(tx, session_id or "").model_config)._replace(rest={})
+
+
 async def until(is_so: Callable[[], Any], seconds: float = 10.0) -> None:
     async with asyncio.timeout(seconds):
         while not is_so():
             await asyncio.sleep(0.02)
+
+
+def test_the_watcher_looks_every_five_minutes(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    building, happened = Building(store, Stage()), list[float | str]()
+
+    async def waited(woken: Coroutine[Any, Any, bool], seconds: float) -> None:
+        woken.close()
+        happened.append(round(seconds))
+        if len(happened) == 5:
+            raise asyncio.CancelledError
+        raise TimeoutError  # as if so many seconds had passed
+
+    async def look() -> None:
+        happened.append("look")
+
+    monkeypatch.setattr(asyncio, "wait_for", waited)
+    monkeypatch.setattr(building.gateway.watcher, "look", look)
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(building.gateway.watcher.run())
+    building.gateway.close()
+    assert happened == [300, "look", 300, "look", 300]
 
 
 def test_the_agent_of_an_expired_session_remembers_once_and_nobody_sees_it(store: SqlStore) -> None:
@@ -118,6 +146,26 @@ def test_after_that_the_next_message_begins_a_session_and_the_old_one_is_not_gon
     building.run(work)
     assert model.farewells == [["first"], ["second"]]
     assert [fact.session_id for fact in listener.finalised] == ["gateway-1", "gateway-2"]
+
+
+def test_model_and_thinking_that_were_chosen_end_with_the_session_that_was_finalised(store: SqlStore) -> None:
+    stage = Stage()
+    policies = ResetPolicies(default=ResetPolicy(ResetMode.IDLE, idle=timedelta(seconds=1.5)))
+    building = Building(store, stage, policies=policies, watching=OFTEN)
+
+    async def work() -> None:
+        for line in ("/model opus", "/think high", "/queue steer", "hello"):
+            stage.say(dm(), line)
+            await building.quiet()
+        await until(lambda: lane_of(store).finalised_at)
+        stage.say(dm(), "hello again")
+        await building.quiet()
+
+    building.run(work)
+    old = store.read(OWNER, lambda tx: tx.lanes.resets(LANE))[0].from_session
+    chosen = [store.read(OWNER, chosen_in, name) for name in (old, lane_of(store).session_id)]
+    assert chosen == [Preferences("opus", Effort.HIGH, queue="steer"), Preferences(queue="steer")]
+    assert [request.effort for request in building.model.asked][::2] == ["high", None]
 
 
 def test_when_a_message_comes_first_it_is_answered_first(store: SqlStore) -> None:

@@ -1,6 +1,7 @@
 """Other programs call: what is believed, what is kept, and where the answer goes."""
 
 import asyncio
+import itertools
 import json
 from typing import Any
 
@@ -20,7 +21,7 @@ from segue.core.sources import SessionSource
 from segue.platforms.webhook import inbound as hearing
 from segue.platforms.webhook.inbound import MOST_BYTES, Refusal, read_body, render
 from segue.platforms.webhook.platform import CannotListen, WebhookPlatform
-from segue.platforms.webhook.settings import read_settings
+from segue.platforms.webhook.settings import Hook, read_settings
 from segue.ports.platform import Post, SendRefused
 from segue.storage.store import SqlStore
 from segue.testing import ScriptedModel
@@ -75,7 +76,8 @@ def test_an_answer_goes_to_the_home_channel_of_a_platform(store: SqlStore) -> No
 
 
 def test_who_cannot_sign_leaves_no_row(store: SqlStore) -> None:
-    house = House(store)
+    minutes = itertools.count(0, 61)
+    house = House(store, now=lambda: NOW + next(minutes))
     body = json.dumps(SAID).encode()
     right = signature(body)
     wrong: list[str | bytes] = [
@@ -89,6 +91,52 @@ def test_who_cannot_sign_leaves_no_row(store: SqlStore) -> None:
         assert SECRET not in "".join(answer.text for answer in answers)
         assert house.entries() == []
         assert (await caller.call(body)).status_code == 200, "the same body with its signature is taken"
+
+    house.run(work)
+
+
+def test_who_fails_to_sign_too_often_is_not_listened_to_for_the_rest_of_the_minute(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moment, judged, believed = [NOW], list[float](), hearing.believed
+
+    def judge(hook: Hook, body: bytes, header: hearing.Header, now: float) -> hearing.Call:
+        judged.append(now)
+        return believed(hook, body, header, now)
+
+    monkeypatch.setattr(hearing, "believed", judge)
+    house = House(store, now=lambda: moment[0])
+
+    async def work(caller: Caller) -> None:
+        for number in range(9):
+            assert (await caller.post(b"{}")).status_code == 401
+            assert (await caller.call({"n": number})).status_code == 200, "a valid call is no failure"
+        moment[0] += 20
+        assert (await caller.post(b"{}")).status_code == 401
+        before = len(judged)
+        refused = await caller.call({"n": "late"})
+        assert (refused.status_code, refused.headers["Retry-After"]) == (429, "40")
+        assert len(judged) == before, "nothing was computed"
+        elsewhere = httpx2.AsyncHTTPTransport(local_address="127.0.0.2")
+        async with httpx2.AsyncClient(transport=elsewhere, trust_env=False) as other:
+            signed = {"X-Hub-Signature-256": signature(b"{}")}
+            answer = await other.post(f"http://127.0.0.1:{caller.port}/hooks/github", content=b"{}", headers=signed)
+        assert answer.status_code == 200, "others are listened to"
+        moment[0] += 40
+        assert (await caller.call({"n": "late"})).status_code == 200
+
+    house.run(work)
+
+
+def test_behind_a_server_of_this_machine_callers_are_told_apart(store: SqlStore) -> None:
+    house = House(store, now=lambda: NOW)
+
+    async def work(caller: Caller) -> None:
+        for _ in range(11):
+            answer = await caller.post(b"{}", X_Forwarded_For="198.51.100.1, 203.0.113.7")
+        assert answer.status_code == 429
+        assert (await caller.call({}, X_Forwarded_For="203.0.113.7, 198.51.100.1")).status_code == 200
+        assert (await caller.call({"n": 1})).status_code == 200
 
     house.run(work)
 

@@ -1,20 +1,25 @@
 """What the real gateway tells its agents about where they are, while everything else goes by the real ids."""
 
 import asyncio
+import json
 import re
 import uuid
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from lane_house import Building, dm
+from obedient_model import Obedient
+from serving_house import Served, use_obedient_model, write_settings
 
 from segue.app.serving import Serving
 from segue.config import settings_from
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.sessions import Session
 from segue.core.sources import SessionSource
+from segue.ports.model import Request
 from segue.ports.store import Transaction
 from segue.sessions.opening import Opened
 from segue.storage.store import SqlStore
@@ -68,6 +73,29 @@ def _age(tx: Transaction) -> None:
 @pytest.fixture(autouse=True)
 def without_models(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("segue.config.environment_of_models", dict)
+
+
+@pytest.fixture
+def obedient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    """A gateway whose model says what it was told."""
+    use_obedient_model(monkeypatch)
+    monkeypatch.setattr("segue.config.environment_of_models", lambda: {"OPENAI_API_KEY": "x"})
+    monkeypatch.chdir(tmp_path)
+    served = Served(write_settings(tmp_path / "home"), {"scripted": Stage()})
+    yield served
+    served.close()
+
+
+def ask(served: Served, *lines: str) -> Request:
+    """The owner says one thing after another; what the agent was told in the end."""
+
+    async def work() -> None:
+        for line in lines:
+            served.stages["scripted"].say(dm("owner"), line)
+            await served.quiet()
+
+    served.run(work)
+    return [request for request in Obedient.asked if request.tools][-1]  # the others are for titles
 
 
 @pytest.mark.parametrize("is_raw", [False, True])
@@ -154,3 +182,37 @@ def test_what_an_agent_is_told_comes_with_key_id_and_times_of_its_session(store:
     assert (opened.lane.key, opened.session.id) == (KEY, session.id)
     assert opened.session.started_at == session.started_at
     assert opened.lane.updated_at is not None
+
+
+@pytest.mark.parametrize("text", ["What about @file:{}?", "@folder:{} @diff @staged", "@url:file://{}"])
+def test_a_reference_is_the_words_it_is_made_of(tmp_path: Path, obedient: Served, text: str) -> None:
+    (tmp_path / "notes.txt").write_text("Nobody was told of the leeks.\n")
+    said = text.format(tmp_path / "notes.txt")
+    request = ask(obedient, said)
+    assert request.conversation[-1]["content"] == said
+    assert "leeks" not in f"{request.system}{request.conversation}"
+
+
+def test_a_skill_is_a_note_that_nothing_brings_up_by_itself(obedient: Served) -> None:
+    before = ask(obedient, "hello")
+    skill = "---\nname: soup\nrequires_toolsets: [terminal]\ntopics: [soup]\n---\nLeeks first.\n"
+    write = {"action": "write", "name": "skills/soup", "text": skill}
+    after = ask(obedient, f"use memory {json.dumps(write)}", "/new", "How do I make soup in the terminal?")
+    assert "Leeks" not in f"{after.system}{after.conversation}"
+    assert [tool.name for tool in after.tools] == [tool.name for tool in before.tools]
+    assert (obedient.settings.home / "memory" / "skills" / "soup.md").read_text() == skill
+    read = ask(obedient, 'use memory {"action": "read", "name": "skills/soup"}')
+    assert "Leeks first." in str(read.conversation[-1]["content"]), "the control: who asks for it is told"
+
+
+def test_who_asks_for_the_model_is_told_the_one_that_the_conversation_has_chosen(obedient: Served) -> None:
+    ask(obedient, "hello", "/model openai/other", "/model", "/status")
+    model, status = obedient.stages["scripted"].posted_to("owner")[-2:]
+    assert model == "The model is openai/other, chosen as openai/other."
+    assert status.splitlines()[0].split() == ["Model", "openai/other"]
+
+
+def test_owners_are_told_since_when_each_platform_is_connected(obedient: Served) -> None:
+    ask(obedient, "hello", "/status")
+    (told,) = [line for line in obedient.stages["scripted"].posted_to("owner")[-1].splitlines() if "Platforms" in line]
+    assert told.split(maxsplit=1)[1] == "scripted, connected just now"

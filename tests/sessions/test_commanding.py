@@ -27,6 +27,7 @@ from segue.core.prompts import Place, WorkspaceFile, system_prompt
 from segue.core.scope import OWNER_AT_CONSOLE, Audience, Principal, Scope
 from segue.core.sessions import Session
 from segue.core.sources import SessionSource
+from segue.core.turns import Turn, TurnState
 from segue.core.usage import Billing, Purpose, Usage
 from segue.ports.store import Store, Transaction
 from segue.sessions.branching import branch_session
@@ -603,8 +604,11 @@ def test_a_choice_before_the_first_message_is_for_the_chat_to_keep(store: Store)
 def test_status(talk: Store) -> None:
     talk.write(ME, add_usage, "a", Usage(1200, 34, api_call_count=2), Billing(), 1.0)
     talk.write(ME, lambda tx: tx.sessions.change("a", context_tokens=50_000, context_window=200_000))
+    turn = Turn("t", "a", "run", TurnState.DONE, 1, 1, NOW - 400, ended_at=NOW - 300)
+    talk.write(ME, lambda tx: tx.turns.insert(turn))
     assert give(talk, "/status", cwd="/tmp").text.splitlines() == [
         "Model     openai/gpt",
+        "Agent     answered, 5m ago",
         "Context   50,000 of 200,000 tokens (25%)",
         "Thinking  high",
         "Verbose   default",
@@ -618,7 +622,7 @@ def test_status(talk: Store) -> None:
 
 def test_status_of_what_is_not_known(talk: Store) -> None:
     lines = give(talk, "/status", None, model="").text.splitlines()
-    assert lines[:2] == ["Model     none", "Context   unknown"]
+    assert lines[:3] == ["Model     none", "Agent     not asked yet", "Context   unknown"]
     assert lines[-1].startswith("Session   none yet")
     compress(talk, "a", "a2")
     assert "Messages  1, and 6 in 1 earlier part" in give(talk, "/status", "a2").text

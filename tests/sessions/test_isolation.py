@@ -68,7 +68,6 @@ class Asker:
         self.ids = [f"{name}-id" for name in names]
         self.titles = [f"{name}-title" for name in names]
         self.lanes = [f"{name}-lane" for name in names]
-        self.chats = [f"{name}-chat" for name in names]
         self.turns = [f"{name}-turn" for name in names]
         self.processes = [f"{name}-process" for name in names]
         self.runs = [f"{name}-run" for name in names]
@@ -118,7 +117,6 @@ def every_table(asker: Asker) -> dict[str, Any]:
         "Lanes.find": each(tx.lanes.find, asker.lanes),
         "Lanes.find_by_session": each(tx.lanes.find_by_session, asker.ids),
         "Lanes.listed": tx.lanes.listed(),
-        "Lanes.in_chat": each(lambda chat: tx.lanes.in_chat("telegram", chat), asker.chats),
         "Lanes.unfinalised": tx.lanes.unfinalised(),
         "Lanes.resets": each(tx.lanes.resets, asker.lanes),
         "Lanes.reset_into": each(tx.lanes.reset_into, asker.ids),
@@ -182,7 +180,7 @@ def every_table(asker: Asker) -> dict[str, Any]:
 NO_READS = {
     "Sessions": "insert change record recount add_usage delete tag untag",
     "Messages": "append insert mark prune",
-    "Lanes": "insert change delete add_reset",
+    "Lanes": "insert change set_origin delete add_reset",
     "Turns": "insert change begin_step end_step hear forget_heard",
     "Ledger": "add settle",
     "Processes": "insert change",
@@ -289,9 +287,7 @@ def furnish(tx: Transaction, owners: list[tuple[str, str]]) -> None:
         )
         tx.jobs.add(Job(f"{name}-job", "0 7 * * *", "UTC", f"{name}w", NOW))
         key = LaneKey(f"{name}-lane")
-        lane = Lane(key, None, at, principal=principal, audience=audience, created_at=at, updated_at=at)
-        origin = SessionSource(platform="telegram", chat_id=f"{name}-chat")
-        tx.lanes.insert(lane._replace(origin=origin))
+        tx.lanes.insert(Lane(key, None, at, principal=principal, audience=audience, created_at=at, updated_at=at))
         tx.lanes.add_reset(ResetRow(key, at, ResetReason.ASKED, name, None, session.id, True))
         if number % 4 == 3:
             discarding.discard_session(tx, session.id, NOW)
@@ -362,7 +358,7 @@ def test_whoever_may_see_it_is_told(store: SqlStore) -> None:
         "Messages.last_user_seqs", "Sessions.spawned_by", "Trash.listed", "Trash.older_than", "Trash.payload", "trash",
         "Sessions.children", "Meta.get", "prunable", "Messages.said", "Ledger.total", "Ledger.per_slot",
         "Inbox.left_out", "Inbox.running", "Inbox.standing", "Inbox.count", "Outbox.count",
-        "Turns.owed", "People.find", "People.listed", "People.pairings", "Jobs.find", "Jobs.listed",
+        "Turns.owed", "People.find", "People.listed", "People.owners", "People.pairings", "Jobs.find", "Jobs.listed",
     }  # fmt: skip
     owner = store.read(OWNER_AT_CONSOLE, answers, ["zq00", "zq01", "zq02"])
     for verb in (

@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -200,6 +201,37 @@ def test_the_next_message_goes_to_the_same_session_and_moves_the_clock(store: St
     assert (now.last_person_at, now.updated_at, now.created_at) == (NOON + HOUR, NOON + HOUR, NOON)
     assert now.origin == later
     assert store.read(ME, lambda tx: tx.sessions.find("unused")) is None
+
+
+def test_only_what_a_person_says_begins_the_idle_time_anew(store: Store) -> None:
+    arrive(store, "s")
+    arrive(store, "unused", NOON + 30 * MINUTE)
+    spoken = NOON + 30 * MINUTE
+    by_itself = Arrival(DM, spoken + 50 * MINUTE, "unused", is_person=False)
+    assert store.write(ME, open_session, by_itself, RULES).session.id == "s"
+    store.write(ME, touch_lane, KEY, spoken + 55 * MINUTE, 77)
+    say(store, "s", spoken + 58 * MINUTE)
+    assert lane(store).last_person_at == spoken
+    opened = arrive(store, "fresh", spoken + 61 * MINUTE)
+    assert (opened.decision, opened.session.id) == (Reset(ResetReason.IDLE), "fresh")
+
+
+@pytest.mark.parametrize(
+    ("source", "recorded"),
+    [
+        (DM, ("telegram", None, None)),
+        (replace(DM, account="work"), ("telegram", "work", None)),
+        (SessionSource(platform="tincan", chat_id="c", chat_type="group", thread_id="5"), ("tincan", None, "5")),
+    ],
+)
+def test_a_lane_knows_platform_account_and_thread(
+    store: Store, source: SessionSource, recorded: tuple[str | None, ...]
+) -> None:
+    opened = arrive(store, "s", source=source)
+    origin = lane(store, opened.lane.key).origin
+    assert origin is not None
+    assert (origin.platform, origin.account, origin.thread_id) == recorded
+    assert found(store, "s").source == recorded[0]
 
 
 FRESHLY, STALELY = NOON + 90 * MINUTE, NOON + 60 * MINUTE

@@ -104,10 +104,11 @@ def test_cost_does_not_grow_with_sessions_or_messages(name: str, files: tuple[Pa
 def test_listing_reads_no_message_and_sorts_nothing(files: tuple[Path, Path], meter: Meter) -> None:
     with SqlStore(SqliteEngine(files[1])) as store:
         for scope in (OWNER_AT_CONSOLE, ALICE):
-            assert len(store.read(scope, listing.list_rows, INTERACTIVE)) == 20
+            for wanted in (INTERACTIVE, INTERACTIVE._replace(sources=("cli",))):
+                assert len(store.read(scope, listing.list_rows, wanted)) == 20
     plain = apsw.Connection(str(files[1]))
     selects = {sql for sql in meter.statements if "FROM sessions s WHERE" in sql and "LIMIT" in sql}
-    assert len(selects) == 2
+    assert len(selects) == 4
     for sql in selects:
         unbound = dict.fromkeys(re.findall(r":(\w+)", sql), 0)
         plan = [str(row[3]) for row in plain.execute("EXPLAIN QUERY PLAN " + sql, unbound)]
@@ -115,3 +116,25 @@ def test_listing_reads_no_message_and_sorts_nothing(files: tuple[Path, Path], me
         assert not any("TEMP B-TREE" in step for step in plan), plan
         assert any("USING INDEX idx_sessions_" in step for step in plan), plan
     plain.close()
+
+
+@pytest.mark.parametrize(
+    ("sql", "step"),
+    [
+        ("sessions WHERE parent_session_id = ''", "SEARCH sessions USING INDEX idx_sessions_parent"),
+        ("sessions ORDER BY started_at DESC LIMIT 20", "SCAN sessions USING INDEX idx_sessions_started"),
+        (
+            "sessions WHERE source = '' ORDER BY started_at DESC LIMIT 20",
+            "SCAN sessions USING INDEX idx_sessions_started",
+        ),
+        ("messages WHERE session_id = '' ORDER BY seq", "SEARCH messages USING INDEX"),
+    ],
+)
+def test_whoever_looks_with_sql_is_served_by_an_index_and_nothing_is_sorted(
+    files: tuple[Path, Path], sql: str, step: str
+) -> None:
+    plain = apsw.Connection(str(files[1]))
+    plan = [str(row[3]) for row in plain.execute(f"EXPLAIN QUERY PLAN SELECT * FROM {sql}")]
+    plain.close()
+    assert len(plan) == 1
+    assert plan[0].startswith(step)

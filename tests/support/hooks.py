@@ -30,7 +30,7 @@ def signature(body: bytes, secret: str = SECRET) -> str:
 async def places(route: Route) -> SessionSource | None:
     """Only the scripted platform has a home channel."""
     if route.chat_id:
-        return route.source()
+        return route.source
     return SessionSource(platform="scripted", chat_id="home") if route.platform == "scripted" else None
 
 

@@ -20,7 +20,7 @@ from segue.core.reading import read
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.turns import Turn, TurnState
 from segue.gateway.answering import STALE, STUCK
-from segue.gateway.clerk import Clerk, Means
+from segue.gateway.clerk import Clerk, Means, Told
 from segue.gateway.holding import LaneHolder, take_lane
 from segue.ports.store import Store, Transaction
 from segue.sessions import compressing, turning
@@ -128,7 +128,7 @@ class Bench:
     def write(self, work: Callable[..., T], *arguments: Any, **named: Any) -> T:
         return self.store.write(OWNER, work, *arguments, **named)
 
-    def _situation(self, _scope: object) -> Situation:
+    def _situation(self, _scope: object, _agent: str, _chosen: object) -> Situation:
         return Situation(None, self.now, UTC, self.fresh, model="scripted")
 
     # Arriving
@@ -151,7 +151,7 @@ class Bench:
         if lane not in self.holders:
             lease = self.write(take_lane, lane, self.presence.run.id, self.presence.is_gone)
             self.holders[lane] = LaneHolder(self.presence, lease)
-        return self.store.read(OWNER, next_due, lane, self.queue)
+        return self.store.read(OWNER, next_due, lane, lambda _: self.queue)
 
     def work(self, lane: str, due: Due) -> None:
         """Do the next thing in a lane; a turn stays open until somebody ends it."""
@@ -242,7 +242,7 @@ class Bench:
         return compressing.move_turn(tx, turn, child) if turn else None
 
 
-async def _uncompressed(_holder: LaneHolder, _entry: Entry, _focus: str) -> str:
+async def _uncompressed(_holder: LaneHolder, _entry: Entry, _focus: str, _told: Told) -> str:
     raise AssertionError("Whoever drives compresses.")
 
 

@@ -29,7 +29,7 @@ from segue.core.sources import SessionSource
 from segue.core.streaming import Streaming
 from segue.gateway.answering import Staff
 from segue.gateway.assembling import USUAL_WATCHING, Grounds, assemble, traits_among
-from segue.gateway.clerk import Means
+from segue.gateway.clerk import Means, Told
 from segue.gateway.gateway import Gateway
 from segue.gateway.holding import LaneHolder
 from segue.gateway.watching import Watching
@@ -95,6 +95,7 @@ class Building:
         streaming: Streaming = UNSTREAMED,
         policy: SendPolicy = EVERYTHING,
         prompt: Callable[[Transaction, Opened, Earlier | None], str] = name_of_lane,
+        compress: Callable[[LaneHolder, Entry, str, Told], Awaitable[str]] | None = None,
         **staff: Any,
     ) -> None:
         self.store, self.stage = store, stage
@@ -115,11 +116,11 @@ class Building:
         def shown(_entry: Entry, _turn_id: str) -> Callable[[Event], None]:
             return self.events.append
 
-        async def compress(_holder: LaneHolder, _entry: Entry, focus: str) -> str:
+        async def compressed(_holder: LaneHolder, _entry: Entry, focus: str, _told: Told) -> str:
             return f"Compressed for {focus}."
 
-        def situation(_scope: Scope) -> Situation:
-            return Situation(None, time.time(), UTC, next(ids), model="scripted")
+        def situation(_scope: Scope, _agent: str, chosen: Preferences) -> Situation:
+            return Situation(None, time.time(), UTC, next(ids), model=chosen.model or "scripted")
 
         def uncompressed(_holder: Holds, _opened: Opened) -> Compression | None:
             return None
@@ -148,7 +149,7 @@ class Building:
         def restart() -> None:
             self.restarts += 1
 
-        means = Means(reading, situation, compress, restart, stop_suspends)
+        means = Means(reading, situation, compress or compressed, restart, stop_suspends)
         routing = Routing(keys, lambda _: access, lambda _: queue, lambda _: "main", reading, house.posting)
         run = run or Run(name, "segue gateway", "here", "boot", 7, "1", 1.0, 1.0)
         self.gateway: Gateway = assemble(

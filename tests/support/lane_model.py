@@ -10,6 +10,7 @@ MODES = ("collect", "followup", "interrupt")
 PLAIN, QUEUED, COMMAND = "plain", "queued", "command"
 ROOM = "agent:main:scripted:group:room"
 THREAD = f"{ROOM}:topic:t1"
+_NOTE = "left out: "
 
 
 class Seat(NamedTuple):
@@ -192,7 +193,7 @@ class Model:
         is_clearing = want == COMMAND and text.split()[0] in ("/new", "/reset", "/stop", "/resume")
         is_ending = is_clearing or self._is_interrupting(mail)
         if is_clearing:
-            self._cancel([one for one in before if one.want != COMMAND], mail.number)
+            self._cancel([one for one in before if one.want != COMMAND or _is_asking(one)], mail.number)
         elif is_ending:
             self._cancel([one for one in before if one.want == PLAIN])
         elif want != COMMAND and not earlier:
@@ -383,14 +384,14 @@ class Model:
 
     def _undo(self, mail: Mail, argument: str, _fresh: str, _now: float) -> bool:
         talk = self.talk_in(mail.seat.lane)
-        said = [line for line in talk.view if line.role == "user"] if talk else []
+        said = _said(talk)
         if talk and said:
             _silence(talk, said[-min(int(argument or 1), len(said))])
         return True
 
     def _retry(self, mail: Mail, _argument: str, _fresh: str, _now: float) -> bool:
         talk = self.talk_in(mail.seat.lane)
-        said = [line for line in talk.view if line.role == "user"] if talk else []
+        said = _said(talk)
         if talk and said:
             mail.state, mail.want, mail.text = "waiting", QUEUED, said[-1].text
             _silence(talk, said[-1])
@@ -403,9 +404,7 @@ class Model:
         named = next((talk for talk in seen if talk.id == wanted), None)
         named = named or next((talk for talk in seen if talk.title == wanted), None)
         target = self.tip_of(named) if named else None
-        if target is None or target is self.talk_in(seat.lane):
-            return True
-        if not any(task.talk is target for task in self.tasks.values()):
+        if target is not None and not any(task.talk is target for task in self.tasks.values()):
             self._switch(seat, target, now)
         return True
 
@@ -430,10 +429,22 @@ def _read(text: str) -> tuple[str, str]:
     return (COMMAND if name.startswith("/") else PLAIN), text
 
 
+def _is_asking(mail: Mail) -> bool:
+    """Whether a command ends in an answer."""
+    name, _, argument = mail.text.partition(" ")
+    return name == "/retry" or (name == "/new" and bool(argument))
+
+
 def _in_short(texts: list[str]) -> str:
     """The last ten of what nobody answers any more."""
     more = [f"and {len(texts) - 10} before them"] if len(texts) > 10 else []
-    return f"left out: {', '.join([*more, *texts[-10:]])}"
+    return f"{_NOTE}{', '.join([*more, *texts[-10:]])}"
+
+
+def _said(talk: Talk | None) -> list[Line]:
+    """What people said; a note about what was left out is not."""
+    lines = talk.view if talk else []
+    return [line for line in lines if line.role == "user" and not line.text.startswith(_NOTE)]
 
 
 def _ancestors(talk: Talk) -> list[Talk]:

@@ -12,7 +12,9 @@ from obedient_model import Obedient
 
 from segue import app, config
 from segue.app import crew
+from segue.app.connecting import platforms_of
 from segue.app.serving import Serving
+from segue.core.inbound import Inbound, Receipt
 from segue.core.leases import GATEWAY
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.storage.store import SqlStore
@@ -42,16 +44,24 @@ def write_settings(home: Path, **more: Any) -> Path:
 class Served:
     """A gateway of a home, here in this process."""
 
-    def __init__(self, home: Path, stages: dict[str, Stage]) -> None:
+    def __init__(self, home: Path, stages: dict[str, Stage], *, has_programs: bool = False) -> None:
+        """With programs: jobs run and hooks are called, as the settings say."""
         self.settings = config.load(home, {})
         self.stages = stages
         self.store: SqlStore = app.open_store(chosen=self.settings)
+        self._serving: Serving | None = None
+        self._programs = platforms_of(self.settings, self.store) if has_programs else []
 
     async def quiet(self, seconds: float = 20.0) -> None:
         """Wait until everything that was said has come to its end and everything was sent."""
         async with asyncio.timeout(seconds):
             while any(stage.waiting() for stage in self.stages.values()) or self.store.read(OWNER, _is_busy):
                 await asyncio.sleep(0.02)
+
+    async def receive(self, said: Inbound) -> Receipt:
+        """As whatever has no stage brings it."""
+        assert self._serving is not None
+        return await self._serving.gateway.desk.receive(said)
 
     def run(self, work: Work, seconds: float = 60.0) -> None:
         asyncio.run(asyncio.wait_for(self._lives(work), seconds))
@@ -61,8 +71,9 @@ class Served:
 
     async def _lives(self, work: Work) -> None:
         stop = asyncio.Event()
-        platforms = [ScriptedPlatform(stage, name) for name, stage in self.stages.items()]
+        platforms = [*self._programs, *(ScriptedPlatform(stage, name) for name, stage in self.stages.items())]
         serving = Serving(self.settings, self.store, this_run(GATEWAY), platforms, stop.set)
+        self._serving = serving
         serving.begin()
         living = asyncio.create_task(serving.gateway.run(stop))
         try:

@@ -73,6 +73,26 @@ def test_what_nobody_agrees_to_does_not_happen(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
+@pytest.mark.parametrize(
+    "command",
+    ["true", "echo 'rm -rf / --no-preserve-root'", "base64 -d <<< dHJ1ZQ== | sh", "eval $(printf '\\x74rue')"],
+)
+def test_whatever_a_command_says_the_same_is_asked_and_the_answer_alone_decides(tmp_path: Path, command: str) -> None:
+    asked: list[str] = []
+
+    async def answer(_: ToolCall, risk: str) -> bool:
+        asked.append(risk)
+        return len(asked) == 2
+
+    model = Scripted(*(("terminal", {"command": f"{command}; echo ran >> happened"}) for _ in range(3)))
+    told = results(asyncio.run(events_of(tmp_path, model, agrees=answer)))
+    assert [is_error for _, is_error in told] == [True, False, True]
+    assert (tmp_path / "happened").read_text() == "ran\n"
+    assert len(asked) == 3
+    assert all(command in risk for risk in asked)
+
+
+@pytest.mark.process
 def test_a_turn_that_is_stopped_leaves_no_command_running(tmp_path: Path) -> None:
     async def stopped() -> None:
         model = Scripted(("terminal", {"command": "echo $$ > pid; sleep 1000; true"}))

@@ -227,5 +227,76 @@ def _has_more(stage: Stage, number: int) -> bool:
     return len(stage.posted) > number
 
 
+def test_a_gateway_and_other_processes_write_to_one_file_at_the_same_time(make_house: MakeHouse) -> None:
+    house = make_house()
+    people, lines, chats = [f"person{number}" for number in range(6)], range(5), range(8)
+
+    async def work(stage: Stage) -> None:
+        house.begin()
+        await until(lambda: stage.looks, house)
+        asked = [asyncio.to_thread(house.ask, "chat", "-q", f"from chat {number}") for number in chats]
+        said = asyncio.create_task(talk(stage))
+        done = await asyncio.gather(*asked)
+        await said
+        assert [(one.returncode, one.stdout.strip()) for one in done] == [
+            (0, f"You said: from chat {number}") for number in chats
+        ], done[0].stderr
+
+    async def posted(stage: Stage, count: int) -> None:
+        await until(lambda: len(stage.posted) >= count, house)
+
+    async def talk(stage: Stage) -> None:
+        for number in lines:
+            for person in people:
+                stage.say(dm(person), f"{person} {number}")
+            await posted(stage, len(people) * (number + 1))
+
+    stage = on_stage(house, work)
+    for person in people:
+        assert stage.posted_to(person) == [f"You said: {person} {number}" for number in lines]
+    stored: list[list[str]] = look(house, _everything_said)
+    chatted = [[f"from chat {number}", f"You said: from chat {number}"] for number in chats]
+    talked = [[text for n in lines for text in (f"{one} {n}", f"You said: {one} {n}")] for one in people]
+    assert sorted(stored) == sorted([*chatted, *talked])
+
+
+@pytest.mark.parametrize("way", ["gateway restart", "/restart", "an update"])
+def test_a_restart_resets_no_session(make_house: MakeHouse, way: str) -> None:
+    house = make_house(agent={"entry": "for_a_test:answer"})
+    answer = "def answer(conversation):\n    return str(len([one for one in conversation if one['role'] == 'user']))\n"
+    (house.home / "for_a_test.py").write_text(answer)
+
+    async def work(stage: Stage) -> None:
+        gateway = house.begin()
+        stage.say(dm("owner"), "one")
+        await until(lambda: stage.posted, house)
+        before, life = look(house, lambda tx: tx.lanes.find(KEY)), look(house, _lives)
+        if way == "an update":
+            gateway.send_signal(signal.SIGTERM)
+            assert await ended(gateway) == 0
+            house.begin()
+        elif way == "/restart":
+            stage.say(dm("owner"), way)
+        else:
+            assert (await asyncio.to_thread(house.ask, *way.split())).returncode == 0
+        await until(lambda: look(house, _lives) not in ([], life), house)
+        stage.say(dm("owner"), "two")
+        await until(lambda: "2" in stage.posted_to("owner"), house)
+        after = look(house, lambda tx: tx.lanes.find(KEY))
+        assert (after.session_id, after.phase) == (before.session_id, "active")
+        assert look(house, lambda tx: tx.lanes.resets(KEY)) == []
+
+    on_stage(house, work)
+
+
 def _has_running(tx: Transaction) -> bool:
     return bool(tx.inbox.listed(("running",)))
+
+
+def _lives(tx: Transaction) -> list[str]:
+    return [run.id for run in tx.leases.open_runs()]
+
+
+def _everything_said(tx: Transaction) -> list[list[str]]:
+    """What was said in each session."""
+    return [[str(one.content) for one in tx.messages.of(session.id)] for session in tx.sessions.in_order()]

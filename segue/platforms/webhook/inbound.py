@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from segue.core.inbound import Inbound
-from segue.core.sources import SessionSource
+from segue.core.sources import WEBHOOK, SessionSource
 from segue.core.text import shorten, storable
 from segue.platforms.webhook.settings import Hook
 
-PLATFORM = "webhook"
+PLATFORM = WEBHOOK
 MOST_BYTES = 1_048_576
 DEEPEST = 64
 WINDOW_SECONDS = 300
@@ -42,6 +42,13 @@ class Refusal(Exception):
         self.status = status
 
 
+class NotSigned(Refusal):
+    """A call of somebody who does not know the secret."""
+
+    def __init__(self) -> None:
+        super().__init__(401, "The signature is missing or wrong.")
+
+
 class Call(NamedTuple):
     """A call that may be believed."""
 
@@ -60,7 +67,7 @@ def believed(hook: Hook, body: bytes, header: Header, now: float) -> Call:
     expected = (hook.prefix + hmac.digest(hook.secret, signed, "sha256").hex()).encode("latin-1", "replace")
     given = (header(hook.header) or "").encode("latin-1", "replace")
     if not hmac.compare_digest(given, expected):
-        raise Refusal(401, "The signature is missing or wrong.")
+        raise NotSigned
     if hook.timestamp_header and not _is_near(timestamp or "", now):
         raise Refusal(401, f"The time of the call is missing, or differs by more than {WINDOW_SECONDS} seconds.")
     if hook.id_header and not 0 < len(call_id or "") <= _LONGEST_ID:

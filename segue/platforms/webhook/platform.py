@@ -15,11 +15,12 @@ from starlette.routing import Route
 
 from segue.core.errors import SegueError, StoreError
 from segue.core.inbound import Receipt
+from segue.core.rates import Failures
 from segue.core.routes import Places
 from segue.core.routes import Route as Destination
 from segue.core.sources import SessionSource
 from segue.platforms.webhook import inbound, outbound
-from segue.platforms.webhook.inbound import MOST_BYTES, PLATFORM, Refusal
+from segue.platforms.webhook.inbound import MOST_BYTES, PLATFORM, NotSigned, Refusal
 from segue.platforms.webhook.settings import WebhookSettings
 from segue.ports.platform import Arriving, Intake, Post, Sent, Traits
 
@@ -28,6 +29,8 @@ READING_SECONDS = 10.0
 LEAVING_SECONDS = 2
 MOST_CALLS = 64
 _AGAIN = {"Retry-After": "5"}
+_THIS_MACHINE = frozenset({"127.0.0.1", "::1"})
+_LONGEST_ADDRESS = 64
 _OWN_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _ANSWERS = {Receipt.ACCEPTED: "accepted", Receipt.KNOWN: "known", Receipt.IGNORED: "ignored"}
 
@@ -65,6 +68,7 @@ class WebhookPlatform:
         self._settings = settings
         self._places = places
         self._now = now
+        self._failures = Failures()
         self._names = _OWN_NAMES | set(settings.hosts)
 
     async def run(self, intake: Intake) -> None:
@@ -108,7 +112,15 @@ class WebhookPlatform:
         hook = self._settings.hooks.get(request.path_params["name"])
         if hook is None:
             raise Refusal(404, "There is no such hook.")
-        call = inbound.believed(hook, await _body(request), request.headers.get, self._now())
+        caller = _caller(request)
+        if seconds := self._failures.wait(caller, self._now()):
+            sentence = "Too many calls from there were not signed; call again later."
+            return JSONResponse({"error": sentence}, 429, {"Retry-After": str(seconds)})
+        try:
+            call = inbound.believed(hook, await _body(request), request.headers.get, self._now())
+        except NotSigned:
+            self._failures.add(caller, self._now())
+            raise
         route = await self._places(hook.deliver) if hook.deliver else None
         said = inbound.inbound_from(call, route)
         if hook.deliver and route is None:
@@ -124,6 +136,15 @@ class WebhookPlatform:
             raise Refusal(403, "This is not called so; platforms.webhook.hosts says which names it has.")
         if "origin" in request.headers:
             raise Refusal(403, "Pages in a browser do not call hooks.")
+
+
+def _caller(request: Request) -> str:
+    """Who calls: what a server on this machine that stands before us says last, otherwise the address."""
+    address = request.client.host if request.client else ""
+    forwarded = request.headers.getlist("x-forwarded-for")
+    if forwarded and address in _THIS_MACHINE:
+        return forwarded[-1].rpartition(",")[2].strip()[:_LONGEST_ADDRESS]
+    return address
 
 
 async def _body(request: Request) -> bytes:

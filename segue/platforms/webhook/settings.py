@@ -16,7 +16,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HOST = re.compile(r"[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]")
 _HOOK_KEYS = frozenset(
-    {"secret", "template", "deliver", "agent", "header", "prefix", "id_header", "timestamp_header", "signed"}
+    {"secret", "template", "deliver", "agent", "tools", "header", "prefix", "id_header", "timestamp_header", "signed"}
 )
 _KEYS = frozenset({"host", "port", "hosts", "hooks"})
 _LAST_PORT = 65_535
@@ -31,6 +31,8 @@ class Hook:
     template: str = WHOLE
     deliver: Route | None = None
     agent: str | None = None
+    tools: tuple[str, ...] | None = None
+    """Tools of the owner that its agent has, and no others; else it has those that reach nothing of the owner's."""
     header: str = "X-Hub-Signature-256"
     prefix: str = "sha256="
     """What stands before the hexadecimal digits."""
@@ -78,7 +80,7 @@ def _hook(name: str, said: object) -> Hook:
     if not isinstance(said, Mapping):
         raise InvalidSettings(f"{where} must be a mapping with a secret.")
     _known(said, _HOOK_KEYS, where)
-    texts = {key: value for key, value in said.items() if value is not None}
+    texts = {key: value for key, value in said.items() if value is not None and key != "tools"}
     if wrong := next((key for key, value in texts.items() if not isinstance(value, str)), None):
         raise InvalidSettings(f"{where}.{wrong} must be a text; put it in quotation marks.")
     secret = texts.pop("secret", "")
@@ -88,7 +90,8 @@ def _hook(name: str, said: object) -> Hook:
             " `openssl rand -hex 32`, and give it to whoever calls."
         )
     deliver = texts.pop("deliver", None)
-    return _checked(Hook(name, secret.encode(), deliver=_route(deliver, where), **texts), where)
+    hook = Hook(name, secret.encode(), deliver=_route(deliver, where), tools=_tools(said.get("tools"), where), **texts)
+    return _checked(hook, where)
 
 
 def _checked(hook: Hook, where: str) -> Hook:
@@ -115,6 +118,14 @@ def _route(text: str | None, where: str) -> Route | None:
         return None if text is None else parse_route(text)
     except Invalid as error:
         raise InvalidSettings(f"{where}.deliver: {error}") from None
+
+
+def _tools(said: object, where: str) -> tuple[str, ...] | None:
+    if said is None:
+        return None
+    if not isinstance(said, tuple | list) or not all(isinstance(one, str) and one.strip() for one in said):
+        raise InvalidSettings(f"{where}.tools must be a list of names of tools, such as [session_search].")
+    return tuple(said)
 
 
 def _hosts(said: object) -> tuple[str, ...]:

@@ -42,6 +42,13 @@ def _everything_is(_tx: Transaction, _session_id: str) -> bool:
     return True
 
 
+class Linked(NamedTuple):
+    """A platform, and since when it is connected; nothing while it is not."""
+
+    platform: str
+    since: float | None
+
+
 class Situation(NamedTuple):
     """Where and when a command is given."""
 
@@ -81,6 +88,8 @@ class Situation(NamedTuple):
     keys: KeyRules = _PLAIN_KEYS
     homes: Mapping[str, SessionSource] = MappingProxyType({})
     """The home channels that the settings name."""
+    links: Sequence[Linked] = ()
+    """The platforms, as far as whoever gives it may know."""
     waiting: int = 0
     """How many messages wait to be answered."""
 

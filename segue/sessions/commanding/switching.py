@@ -62,13 +62,21 @@ def resume(tx: Transaction, argument: str, situation: Situation) -> Answer:
     target = get_session(tx, find_tip(tx, named))
     situation.claim(tx, target.id)
     if target.id == situation.session_id:
-        return Answer("You are in that conversation already.")
+        return _stay(target, situation)
     _leave(tx, situation, "session_switch")
     _take_up(tx, target)
     told = f"You are in “{name_of(target)}” now ({one_line(target.id)})."
     if target.id != named:
         told += f" {one_line(named)} was compressed; this is where it goes on."
     return Answer(told, Switch(target.id, recap=True, preferences=decode(target.model_config)))
+
+
+def _stay(session: Session, situation: Situation) -> Answer:
+    """Whoever asks for the conversation that they are in wants to go on with it, also where its time was over."""
+    if situation.in_terminal:
+        return Answer("You are in that conversation already.")
+    stayed = Switch(session.id, recap=False, preferences=decode(session.model_config))
+    return Answer("You are in that conversation already; it goes on.", stayed)
 
 
 def branch(tx: Transaction, argument: str, situation: Situation) -> Answer:

@@ -3,11 +3,13 @@
 from functools import reduce
 
 from segue.core.insights import Group, Spending, cost_words, dollars
+from segue.core.moments import ago
 from segue.core.sessions import Session
 from segue.core.text import count, one_line, shorten
+from segue.core.turns import ANSWER, TurnState
 from segue.core.usage import Usage, used_by
 from segue.ports.store import Entries, Transaction
-from segue.sessions.commanding.acts import Answer, Situation, chosen_in, session_of
+from segue.sessions.commanding.acts import Answer, Linked, Situation, chosen_in, session_of
 from segue.sessions.commanding.choosing import thinking, verbosity
 from segue.sessions.commanding.wording import table
 from segue.sessions.finding import find_ancestors
@@ -21,12 +23,15 @@ def status(tx: Transaction, _argument: str, situation: Situation) -> Answer:
     chosen = chosen_in(session, situation)
     rows = [
         ("Model", one_line(situation.model) or "none"),
+        ("Agent", _agent(tx, session, situation)),
         ("Context", _context(session)),
         ("Thinking", thinking(chosen)),
         ("Verbose", verbosity(chosen)),
     ]
     if situation.cwd:
         rows.append(("Folder", one_line(situation.cwd)))
+    if situation.links:
+        rows.append(("Platforms", "; ".join(_linked(one, situation.now) for one in situation.links)))
     if session is None:
         return Answer(table([*rows, ("Session", "none yet: it begins with the first message")]))
     parts = [*find_ancestors(tx, session), session]
@@ -37,6 +42,11 @@ def status(tx: Transaction, _argument: str, situation: Situation) -> Answer:
         ("Tokens", f"{_total(parts).total_tokens:,}"),
     ]
     return Answer(table(rows))
+
+
+def _linked(one: Linked, now: float) -> str:
+    name = one_line(one.platform)
+    return f"{name}, not connected" if one.since is None else f"{name}, connected {ago(one.since, now)}"
 
 
 def usage(tx: Transaction, _argument: str, situation: Situation) -> Answer:
@@ -75,6 +85,22 @@ def _spent(one: Spending) -> str:
     cost = cost_words(one.cost_usd, is_partly_unknown=one.is_partly_unknown)
     price = f"cost {cost}" if one.cost_usd is None else cost
     return f"{count(one.api_calls, 'call')}, {one.input_tokens:,} in{cached}, {one.output_tokens:,} out, {price}"
+
+
+def _agent(tx: Transaction, session: Session | None, situation: Situation) -> str:
+    """Whether the agent can be reached, as far as its last answer tells: nobody is asked for this alone."""
+    turn = tx.turns.latest(session.id, ANSWER) if session else None
+    if turn is None:
+        return "not asked yet"
+    when = ago(turn.ended_at or turn.begun_at, situation.now, situation.zone)
+    match turn.state:
+        case TurnState.RUNNING:
+            return "is answering"
+        case TurnState.FAILED:
+            return f"did not answer, {when}: {one_line(turn.reason or _UNKNOWN)}"
+        case TurnState.STOPPED:
+            return f"was stopped, {when}"
+    return f"answered, {when}"
 
 
 def _context(session: Session | None) -> str:
