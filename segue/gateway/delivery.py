@@ -88,11 +88,12 @@ class Delivery:
         tx.outbox.doubt_sending(self.platform.name, self.platform.account)
 
     async def _collect(self) -> None:
+        """Find what is to be sent and not known yet."""
+        known = frozenset(self._known)
         name, account = self.platform.name, self.platform.account
-        for letter in await self.door.read(lambda tx: tx.outbox.unsent(name, account)):
-            if letter.id not in self._known:
-                self._known.add(letter.id)
-                self._chats.setdefault(letter.chat, deque()).append(letter)
+        for letter in await self.door.read(lambda tx: tx.outbox.unsent(name, account, known)):
+            self._known.add(letter.id)
+            self._chats.setdefault(letter.chat, deque()).append(letter)
         for chat in list(self._chats):
             if chat not in self._senders:
                 self._senders[chat] = asyncio.create_task(self._send_all(chat))

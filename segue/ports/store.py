@@ -335,8 +335,8 @@ class Outbox(Protocol):
         """Put something down to be sent; False when that was done before, under the same key."""
 
     def find(self, letter_id: int) -> "Letter | None": ...
-    def unsent(self, platform: str, account: str, after: int = 0, limit: int | None = None) -> "list[Letter]":
-        """What has not certainly arrived, in order."""
+    def unsent(self, platform: str, account: str, known: Collection[int] = ()) -> "list[Letter]":
+        """What has not certainly arrived, in order, without what is known already."""
 
     def is_awaited(self, platform: str, account: str, chat: str) -> bool:
         """Whether something for a chat has not certainly arrived."""

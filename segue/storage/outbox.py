@@ -28,15 +28,14 @@ class SqlOutbox(Outbox):
         where.add("id = :letter_id", letter_id=letter_id)
         return next(iter(self._letters(where)), None)
 
-    def unsent(self, platform: str, account: str, after: int = 0, limit: int | None = None) -> list[Letter]:
+    def unsent(self, platform: str, account: str, known: Collection[int] = ()) -> list[Letter]:
         where = visible(self._scope)
         where.add(
-            f"state IN ({_UNSENT}) AND platform = :platform AND account = :account AND id > :after",
-            platform=platform,
-            account=account,
-            after=after,
+            f"state IN ({_UNSENT}) AND platform = :platform AND account = :account", platform=platform, account=account
         )
-        return self._letters(where, limit)
+        ids = self._db.rows(f"SELECT id FROM outbox WHERE {where.sql} ORDER BY id", where.parameters)
+        found = [self.find(letter_id) for (letter_id,) in ids if letter_id not in known]
+        return [letter for letter in found if letter is not None]
 
     def is_awaited(self, platform: str, account: str, chat: str) -> bool:
         where = visible(self._scope)
