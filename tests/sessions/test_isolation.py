@@ -122,6 +122,7 @@ def every_table(asker: Asker) -> dict[str, Any]:
         "Lanes.reset_into": each(tx.lanes.reset_into, asker.ids),
         "Inbox.find": each(tx.inbox.find, range(1, 99)),
         "Inbox.named": each(tx.inbox.named, asker.entries),
+        "Inbox.last_from": each(lambda one: tx.inbox.last_from(one.platform, one.account, one.chat), asker.entries),
         "Inbox.waiting": each(tx.inbox.waiting, asker.lanes),
         "Inbox.running": each(tx.inbox.running, asker.lanes),
         "Inbox.standing": each(tx.inbox.standing, asker.lanes),
