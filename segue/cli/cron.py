@@ -22,7 +22,7 @@ from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.text import one_line
 from segue.ports.store import Transaction
 from segue.sessions.accepting import Accepted
-from segue.sessions.handing import find_home
+from segue.sessions.handing import find_place
 from segue.sessions.scheduling import add_job, ask_now, get_job, remove_job
 from segue.upkeep.living import is_gone
 
@@ -62,7 +62,9 @@ def list_(as_json: bool) -> None:
 @click.argument("schedule")
 @click.argument("prompt")
 @click.option("--zone", metavar="NAME", help="The time zone, such as Europe/Berlin; otherwise that of the settings.")
-@click.option("--deliver", metavar="PLATFORM[:CHAT]", help="Where the answer goes; without a chat, the home channel.")
+@click.option(
+    "--deliver", metavar="PLATFORM[:[TYPE:]CHAT]", help="Where the answer goes; without a chat, the home channel."
+)
 @click.option("--agent", default="main", show_default=True, help="Who does it.")
 @AS_JSON
 def add_(
@@ -121,8 +123,7 @@ def run_(name: str, as_json: bool) -> None:
 
 def _ask(tx: Transaction, name: str, message_id: str, settings: Settings) -> tuple[Accepted, bool]:
     job = get_job(tx, name)
-    homes = lambda platform: find_home(tx, platform, settings.homes)  # noqa: E731
-    route = parse_route(job.deliver).leads_to(homes) if job.deliver else None
+    route = find_place(tx, parse_route(job.deliver), settings.homes) if job.deliver else None
     accepted = ask_now(tx, job, message_id, route, time.time(), settings.key_rules)
     runs = tx.leases.open_runs()
     return accepted, any(run.program == GATEWAY and not is_gone(run) for run in runs)

@@ -12,6 +12,7 @@ import click
 
 from segue import app
 from segue.cli.lazy import LazyGroup
+from segue.cli.log_lines import begin_log
 from segue.cli.options import AS_JSON
 from segue.cli.output import say, show_json
 from segue.config import Settings
@@ -38,7 +39,7 @@ def gateway() -> None:
 def run() -> None:
     """Run until stopped: Ctrl-C, `segue gateway stop`, or a signal."""
     settings = app.settings()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    begin_log()
     from segue.app.connecting import platforms_of  # slow to load, and only this command needs them
 
     with app.open_store(chosen=settings) as store:

@@ -1,7 +1,11 @@
-"""Where something is to be delivered, as people write it: `telegram:123456789`, or `telegram` for its home channel."""
+"""Where something is to be delivered, as people write it.
+
+`telegram:123456789` is a chat, `telegram:group:-100123` one of which the type is said, too, and `telegram` the home
+channel.
+"""
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -9,9 +13,7 @@ from segue.core.errors import Invalid
 from segue.core.keys import RESERVED
 from segue.core.sources import UNATTENDED, SessionSource
 
-Homes = Callable[[str], SessionSource | None]
-"""The home channel of a platform; nothing when it has none."""
-
+CHAT_TYPES = ("dm", "group", "channel", "thread")
 _PLATFORM = re.compile("[a-z][a-z0-9_]*")
 _NO_PLACE = UNATTENDED | RESERVED
 
@@ -20,26 +22,33 @@ class Route(NamedTuple):
     platform: str
     chat_id: str = ""
     """Empty for the home channel."""
+    chat_type: str = ""
+    """Empty when it was not said; then it is one person's, as long as nobody knows better."""
 
     def __str__(self) -> str:
-        return f"{self.platform}:{self.chat_id}" if self.chat_id else self.platform
+        return ":".join(part for part in (self.platform, self.chat_type, self.chat_id) if part)
 
-    def leads_to(self, homes: Homes) -> SessionSource | None:
-        """The chat that is meant; nothing when it is a home channel that nobody has chosen yet."""
-        if self.chat_id:
-            return SessionSource(platform=self.platform, chat_id=self.chat_id)
-        return homes(self.platform)
+    @property
+    def source(self) -> SessionSource:
+        """The chat that is named."""
+        return SessionSource(platform=self.platform, chat_id=self.chat_id, chat_type=self.chat_type or "dm")
+
+
+Places = Callable[[Route], Awaitable[SessionSource | None]]
+"""The chat that a route means; nothing when it is a home channel that nobody has chosen yet."""
 
 
 def parse_route(text: str) -> Route:
-    """The route that somebody wrote. Everything behind the first colon is the chat's id."""
+    """The route that somebody wrote. Behind the platform, and a type if one is said, everything is the chat's id."""
     platform, colon, chat_id = text.partition(":")
+    chat_type, has_type, rest = chat_id.partition(":")
+    chat_type, chat_id = (chat_type, rest) if has_type and chat_type in CHAT_TYPES else ("", chat_id)
     if not _PLATFORM.fullmatch(platform) or platform in _NO_PLACE or (colon and not chat_id.strip()):
         raise Invalid(
-            f"{text!r} is no place to deliver to: write a platform and a chat, as in telegram:123456789, or only the"
-            " platform for its home channel."
+            f"{text!r} is no place to deliver to: write a platform and a chat, as in telegram:123456789 or"
+            " telegram:group:-100123, or only the platform for its home channel."
         )
-    return Route(platform, chat_id.strip())
+    return Route(platform, chat_id.strip(), chat_type)
 
 
 def as_last_seen(chat: SessionSource, said: SessionSource | None) -> SessionSource:

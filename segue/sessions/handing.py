@@ -9,6 +9,7 @@ from segue.core.keys import KeyRules, build_key, place_of
 from segue.core.moments import instant
 from segue.core.outbox import What
 from segue.core.principals import principal_of, scope_in
+from segue.core.routes import Route
 from segue.core.sessions import Session
 from segue.core.situation import Home
 from segue.core.sources import SessionSource
@@ -33,6 +34,11 @@ def find_home(tx: Transaction, platform: str, named: Mapping[str, SessionSource]
     """Where a platform is at home: as somebody said there, otherwise as the settings name it."""
     said = tx.meta.get(f"{_HOME}{platform}")
     return SessionSource.from_dict(json.loads(said)) if said else named.get(platform)
+
+
+def find_place(tx: Transaction, route: Route, named: Mapping[str, SessionSource]) -> SessionSource | None:
+    """The chat that a route means; nothing when it is a home channel that nobody has chosen yet."""
+    return route.source if route.chat_id else find_home(tx, route.platform, named)
 
 
 def homes_among(tx: Transaction, platforms: Sequence[str], named: Mapping[str, SessionSource]) -> tuple[Home, ...]:

@@ -6,12 +6,6 @@ from segue.core.errors import Invalid
 from segue.core.routes import Route, as_last_seen, parse_route
 from segue.core.sources import SessionSource
 
-HOME = SessionSource(platform="telegram", chat_id="-100", thread_id="5")
-
-
-def homes(platform: str) -> SessionSource | None:
-    return HOME if platform == "telegram" else None
-
 
 @pytest.mark.parametrize(
     ("text", "route"),
@@ -20,6 +14,9 @@ def homes(platform: str) -> SessionSource | None:
         ("telegram", Route("telegram")),
         ("matrix:!room:example.org", Route("matrix", "!room:example.org")),
         ("email:a@b.org", Route("email", "a@b.org")),
+        ("telegram:group:-100123", Route("telegram", "-100123", "group")),
+        ("telegram:dm:group:1", Route("telegram", "group:1", "dm")),
+        ("irc:group", Route("irc", "group")),
     ],
 )
 def test_a_route_is_read_and_written_alike(text: str, route: Route) -> None:
@@ -28,17 +25,16 @@ def test_a_route_is_read_and_written_alike(text: str, route: Route) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", ":", "telegram:", "telegram: ", "Telegram:1", "a b:1", "webhook:x", "cron:tea", "dm:7"]
+    "text", ["", ":", "telegram:", "telegram: ", "Telegram:1", "a b:1", "webhook:x", "cron:tea", "dm:7", "irc:dm:"]
 )
 def test_what_is_no_place_is_refused_in_a_sentence(text: str) -> None:
     with pytest.raises(Invalid, match="is no place to deliver to"):
         parse_route(text)
 
 
-def test_a_route_without_a_chat_leads_to_the_home_channel() -> None:
-    assert parse_route("telegram").leads_to(homes) == HOME
-    assert parse_route("slack").leads_to(homes) is None
-    assert parse_route("slack:C1").leads_to(homes) == SessionSource(platform="slack", chat_id="C1")
+@pytest.mark.parametrize(("text", "chat_type"), [("slack:C1", "dm"), ("slack:group:C1", "group")])
+def test_a_chat_is_one_persons_unless_somebody_says_what_it_is(text: str, chat_type: str) -> None:
+    assert parse_route(text).source == SessionSource(platform="slack", chat_id="C1", chat_type=chat_type)
 
 
 @pytest.mark.parametrize(

@@ -138,6 +138,8 @@ def test_an_adapter_that_fails_too_often_gives_way_to_another_gateway(
     two = Building(store, stage, name="two", run=runs[1], is_gone=lambda _: False)
 
     async def work() -> None:
+        while not broken.begun:
+            await asyncio.sleep(0.02)
         stop = asyncio.Event()
         living = asyncio.create_task(two.gateway.run(stop))
         try:

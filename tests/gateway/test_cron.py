@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hooks import homes
+from hooks import places
 from lane_house import Building, dm
 from obedient_model import Obedient
 from serving_house import Served, use_obedient_model, write_settings
@@ -60,7 +60,7 @@ class House:
     def __init__(self, store: SqlStore, clock: Clock, name: str = "gateway") -> None:
         self.store, self.clock, self.stage = store, clock, Stage()
         self.timetable = StoredTimetable(store)
-        self.cron = CronPlatform(self.timetable, homes, clock, clock.sleep)
+        self.cron = CronPlatform(self.timetable, places, clock, clock.sleep)
         self.building = Building(store, self.stage, name=name, only=[ScriptedPlatform(self.stage), self.cron])
 
     def run(self, work: Callable[[], Awaitable[None]]) -> None:

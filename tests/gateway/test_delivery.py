@@ -63,7 +63,7 @@ def raising(error: BaseException) -> Callable[[], Sent]:
     [
         (KeyError("message_id"), "KeyError: 'message_id'"),
         (SendFailed("It was not to be."), "SendFailed: It was not to be."),
-        (asyncio.CancelledError(), "CancelledError: "),
+        (asyncio.CancelledError(), "CancelledError:"),
     ],
 )
 def test_whatever_else_a_platform_raises_it_may_have_arrived(

@@ -82,11 +82,12 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
 
 def called(name: str, title: str) -> Inbound:
     body = json.dumps({"title": title}).encode()
-    return inbound_from(Call(read_settings({"hooks": HOOKS}).hooks[name], body, body, None), lambda _: None)
+    hook = read_settings({"hooks": HOOKS}).hooks[name]
+    return inbound_from(Call(hook, body, body, None), hook.deliver.source if hook.deliver else None)
 
 
 def job(deliver: str | SessionSource | None, prompt: str = SEARCH) -> Inbound:
-    route = parse_route(deliver).leads_to(lambda _: None) if isinstance(deliver, str) else deliver
+    route = parse_route(deliver).source if isinstance(deliver, str) else deliver
     return inbound_of(Job("tea", "0 7 * * *", "UTC", prompt, 0.0), f"tea@{deliver}", route)
 
 

@@ -11,6 +11,7 @@ import httpx2
 from lane_house import Building
 
 from segue.core.inbox import Entry, InboxState
+from segue.core.routes import Route
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.sources import SessionSource
 from segue.platforms.webhook.platform import WebhookPlatform
@@ -26,8 +27,11 @@ def signature(body: bytes, secret: str = SECRET) -> str:
     return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
 
-def homes(platform: str) -> SessionSource | None:
-    return SessionSource(platform="scripted", chat_id="home") if platform == "scripted" else None
+async def places(route: Route) -> SessionSource | None:
+    """Only the scripted platform has a home channel."""
+    if route.chat_id:
+        return route.source
+    return SessionSource(platform="scripted", chat_id="home") if route.platform == "scripted" else None
 
 
 class Caller:
@@ -57,7 +61,7 @@ class House:
         own = {"port": 0, "hooks": hooks or {"github": HOOK}, **more.pop("own", {})}
         clock = {"now": more.pop("now")} if "now" in more else {}
         self.store, self.stage = store, Stage()
-        self.door = WebhookPlatform(read_settings(own), homes, **clock)
+        self.door = WebhookPlatform(read_settings(own), places, **clock)
         self.building = Building(store, self.stage, only=[ScriptedPlatform(self.stage), self.door], **more)
 
     def run(self, work: Callable[[Caller], Awaitable[None]]) -> None:

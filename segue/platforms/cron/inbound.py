@@ -14,7 +14,8 @@ from cronsim import CronSim, CronSimError
 from segue.core.errors import Invalid
 from segue.core.inbound import Inbound
 from segue.core.jobs import Job, due_name, inbound_of
-from segue.core.routes import Homes, parse_route
+from segue.core.routes import parse_route
+from segue.core.sources import SessionSource
 
 _FIELDS = 5
 _WELL_KNOWN = {
@@ -70,9 +71,8 @@ def missed(job: Job, now: float) -> float | None:
     return due.timestamp() if due is not None and job.ran_until < due.timestamp() <= now else None
 
 
-def due_inbound(job: Job, due_at: float, homes: Homes) -> Inbound:
+def due_inbound(job: Job, due_at: float, route: SessionSource | None) -> Inbound:
     """What a job asks at one of its moments."""
-    route = None if job.deliver is None else parse_route(job.deliver).leads_to(homes)
     return inbound_of(job, due_name(job, due_at), route)
 
 

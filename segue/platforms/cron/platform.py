@@ -12,7 +12,7 @@ from typing import Protocol
 
 from segue.core.errors import Invalid
 from segue.core.jobs import PLATFORM, Job
-from segue.core.routes import Homes
+from segue.core.routes import Places, Route, parse_route
 from segue.core.sources import SessionSource
 from segue.platforms.cron import inbound, outbound
 from segue.ports.platform import Arriving, Intake, Post, Sent, Traits
@@ -32,7 +32,7 @@ class Timetable(Protocol):
         """A moment of a job has been put down."""
 
 
-def no_homes(_platform: str) -> SessionSource | None:
+async def no_places(_route: Route) -> SessionSource | None:
     return None
 
 
@@ -42,7 +42,7 @@ class CronPlatform:
     def __init__(
         self,
         timetable: Timetable,
-        homes: Homes = no_homes,
+        places: Places = no_places,
         now: Callable[[], float] = time.time,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
@@ -50,7 +50,7 @@ class CronPlatform:
         self.account = ""
         self.traits = TRAITS
         self._timetable = timetable
-        self._homes = homes
+        self._places = places
         self._now = now
         self._sleep = sleep
         self._broken: set[Job] = set()
@@ -74,8 +74,9 @@ class CronPlatform:
         due_at = inbound.missed(job, self._now())
         if due_at is None:
             return
-        said = inbound.due_inbound(job, due_at, self._homes)
-        if job.deliver and said.route is None:
+        route = await self._places(parse_route(job.deliver)) if job.deliver else None
+        said = inbound.due_inbound(job, due_at, route)
+        if job.deliver and route is None:
             _log.warning("%s has no home channel; what the job %s says is kept and not sent.", job.deliver, job.name)
         await intake.receive(said)
         await self._timetable.note(job, due_at)

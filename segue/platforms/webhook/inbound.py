@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from segue.core.inbound import Inbound
-from segue.core.routes import Homes
 from segue.core.sources import WEBHOOK, SessionSource
 from segue.core.text import shorten, storable
 from segue.platforms.webhook.settings import Hook
@@ -76,8 +75,8 @@ def believed(hook: Hook, body: bytes, header: Header, now: float) -> Call:
     return Call(hook, body, signed, call_id)
 
 
-def inbound_from(call: Call, homes: Homes) -> Inbound:
-    """The message; raises `Refusal` when the body is none that can be read."""
+def inbound_from(call: Call, route: SessionSource | None) -> Inbound:
+    """The message, and where its answer goes; raises `Refusal` when the body is none that can be read."""
     hook = call.hook
     text = shorten(render(hook.template, read_body(call.body)), _LONGEST_TEXT)
     return Inbound(
@@ -87,7 +86,7 @@ def inbound_from(call: Call, homes: Homes) -> Inbound:
         is_person=False,
         is_offered=True,
         agent=hook.agent,
-        route=hook.deliver.leads_to(homes) if hook.deliver else None,
+        route=route,
     )
 
 

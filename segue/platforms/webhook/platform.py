@@ -16,7 +16,8 @@ from starlette.routing import Route
 from segue.core.errors import SegueError, StoreError
 from segue.core.inbound import Receipt
 from segue.core.rates import Failures
-from segue.core.routes import Homes
+from segue.core.routes import Places
+from segue.core.routes import Route as Destination
 from segue.core.sources import SessionSource
 from segue.platforms.webhook import inbound, outbound
 from segue.platforms.webhook.inbound import MOST_BYTES, PLATFORM, NotSigned, Refusal
@@ -48,7 +49,7 @@ class _Server(uvicorn.Server):
         yield
 
 
-def no_homes(_platform: str) -> SessionSource | None:
+async def no_places(_route: Destination) -> SessionSource | None:
     return None
 
 
@@ -56,7 +57,7 @@ class WebhookPlatform:
     """Passes on what programs say. Nothing can be sent there."""
 
     def __init__(
-        self, settings: WebhookSettings, homes: Homes = no_homes, now: Callable[[], float] = time.time
+        self, settings: WebhookSettings, places: Places = no_places, now: Callable[[], float] = time.time
     ) -> None:
         self.name = PLATFORM
         self.account = ""
@@ -65,7 +66,7 @@ class WebhookPlatform:
         """Where it listens; when any port that is free was wanted, the one that it was."""
         self.is_listening = asyncio.Event()
         self._settings = settings
-        self._homes = homes
+        self._places = places
         self._now = now
         self._failures = Failures()
         self._names = _OWN_NAMES | set(settings.hosts)
@@ -120,8 +121,9 @@ class WebhookPlatform:
         except NotSigned:
             self._failures.add(caller, self._now())
             raise
-        said = inbound.inbound_from(call, self._homes)
-        if hook.deliver and said.route is None:
+        route = await self._places(hook.deliver) if hook.deliver else None
+        said = inbound.inbound_from(call, route)
+        if hook.deliver and route is None:
             _log.warning("%s has no home channel; the answer to the hook %s is not sent.", hook.deliver, hook.name)
         receipt = await intake.receive(said)
         if receipt is Receipt.REFUSED:
