@@ -158,7 +158,10 @@ class Gateway:
         for task in working:
             task.cancel()
         await asyncio.wait(working)
-        await self.presence.end()
+        try:
+            await self.presence.end()
+        except StoreError as error:
+            _log.warning("Nobody could be told that the gateway ends; the next one will find out: %s", error)
         await asyncio.to_thread(self.hooks.close, LEAVING_SECONDS)
 
     async def _send_the_rest(self) -> None:
