@@ -81,7 +81,7 @@ _DISGUISE = "gateway:disguise"
 
 _UNCOLLECTED = 20_000
 """Objects that may be left before the first generation is gone through."""
-_SWITCH_SECONDS = 0.001
+_SWITCH_SECONDS = 0.005
 
 _log = logging.getLogger(__name__)
 
