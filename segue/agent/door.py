@@ -19,30 +19,36 @@ from segue.ports.store import Store, Transaction
 P = ParamSpec("P")
 T = TypeVar("T")
 
-MOST_TOGETHER = 64
-"""Units of work in one commit."""
+MOST_TOGETHER = 8
+"""Units of work in one commit: as many as wait for it go on at once, and others want to get between."""
 
 
-class _Wish(NamedTuple):
+class Wish(NamedTuple):
+    """Something that is to be done for somebody, and who waits for it."""
+
     scope: Scope
-    work: Callable[[Transaction], Any]
+    work: Any
+    """A function of a transaction, or whatever else the hand knows to deal with."""
     done: "asyncio.Future[Any]"
 
 
-class _Hand:
+class Hand:
     """A thread that does what it is asked to, in order, and as much at once as is asked meanwhile."""
 
-    def __init__(self, name: str, do: Callable[[list[_Wish]], list[Any]], most: int) -> None:
+    def __init__(self, name: str, do: Callable[[list[Wish]], list[Any]], most: int) -> None:
         self._do = do
         self._most = most
-        self._wishes: SimpleQueue[_Wish | None] = SimpleQueue()
+        self._wishes: SimpleQueue[Wish | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._has_begun = threading.Lock()
 
-    def ask(self, wish: _Wish) -> None:
+    def ask(self, scope: Scope, work: Any) -> "asyncio.Future[Any]":
+        """What will have come of it."""
+        wish = Wish(scope, work, asyncio.get_running_loop().create_future())
         self._wishes.put(wish)
         if self._has_begun.acquire(blocking=False):
             self._thread.start()
+        return wish.done
 
     def close(self) -> None:
         """Wait until everything is done."""
@@ -69,14 +75,14 @@ class Door:
     def __init__(self, store: Store, scope: Scope) -> None:
         self.store = store
         self.scope = scope
-        self._writer = _Hand("segue-store", partial(_written, store), MOST_TOGETHER)
-        self._reader = _Hand("segue-reading", partial(_read, store), 1)
+        self._writer = Hand("segue-store", partial(_written, store), MOST_TOGETHER)
+        self._reader = Hand("segue-reading", partial(_read, store), 1)
 
     async def write(self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await _end_of(self._writer, self.scope, partial(_given, work, args, kwargs))
+        return await asked(self._writer, self.scope, partial(_given, work, args, kwargs))
 
     async def read(self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await _end_of(self._reader, self.scope, partial(_given, work, args, kwargs))
+        return await asked(self._reader, self.scope, partial(_given, work, args, kwargs))
 
     def under(self, scope: Scope) -> "Door":
         """The same way, for somebody who may see less."""
@@ -89,7 +95,7 @@ class Door:
         self._reader.close()
 
 
-def _written(store: Store, wishes: list[_Wish]) -> list[Any]:
+def _written(store: Store, wishes: list[Wish]) -> list[Any]:
     """What came of each of them, which may be an error."""
     scope, *_ = wishes[0]
     try:
@@ -100,21 +106,21 @@ def _written(store: Store, wishes: list[_Wish]) -> list[Any]:
         return [error] * len(wishes)
 
 
-def _read(store: Store, wishes: list[_Wish]) -> list[Any]:
+def _read(store: Store, wishes: list[Wish]) -> list[Any]:
     try:
         return [store.read(wishes[0].scope, wishes[0].work)]
     except BaseException as error:  # noqa: BLE001 - as above
         return [error]
 
 
-def _tell(wishes: Sequence[_Wish], outcomes: Sequence[Any]) -> None:
+def _tell(wishes: Sequence[Wish], outcomes: Sequence[Any]) -> None:
     """All of them at once: a loop that is woken for each would do little else."""
     for loop, pairs in groupby(zip(wishes, outcomes, strict=True), key=lambda pair: pair[0].done.get_loop()):
         with suppress(RuntimeError):  # the loop is closed, and nobody waits
             loop.call_soon_threadsafe(_settle, list(pairs))
 
 
-def _settle(pairs: list[tuple[_Wish, Any]]) -> None:
+def _settle(pairs: list[tuple[Wish, Any]]) -> None:
     for wish, outcome in pairs:
         if wish.done.cancelled():
             continue
@@ -128,9 +134,8 @@ def _given(work: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]
     return work(tx, *args, **kwargs)
 
 
-async def _end_of(hand: _Hand, scope: Scope, work: Callable[[Transaction], T]) -> T:
-    waiting: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-    hand.ask(_Wish(scope, work, waiting))
+async def asked(hand: Hand, scope: Scope, work: Callable[[Transaction], T]) -> T:
+    waiting: asyncio.Future[T] = hand.ask(scope, work)
     try:
         return await asyncio.shield(waiting)
     except asyncio.CancelledError:

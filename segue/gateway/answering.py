@@ -259,7 +259,8 @@ class Office:
         await holder.now_holds(begun.lease)
         reached(Point.AFTER_ANSWER_BEGINS)
         self._tell_opened(begun.opened)
-        self._sent()
+        if isinstance(begun.opened.decision, Reset):
+            self._sent()
         await self._run(holder, begun, due.entries)
         return True
 

@@ -3,10 +3,9 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
 
-from segue.agent.door import Door
+from segue.agent.door import Door, Hand, Wish
 from segue.core.errors import InvalidSource, StoreError
 from segue.core.inbound import Inbound, Receipt
 from segue.core.keys import place_of
@@ -18,13 +17,9 @@ from segue.sessions.learning import learn
 
 MOST_AT_ONCE = 256
 
+Outcome = Accepted | Ignored
+
 _log = logging.getLogger(__name__)
-
-
-class _Waiting(NamedTuple):
-    inbound: Inbound
-    at: float
-    done: "asyncio.Future[Receipt]"
 
 
 class Desk:
@@ -34,8 +29,8 @@ class Desk:
         self._door = door
         self._routing = routing
         self._accepted = accepted
-        self._waiting: list[_Waiting] = []
-        self._writing: asyncio.Task[None] | None = None
+        self._hand = Hand("segue-desk", self._put_down, MOST_AT_ONCE)
+        self._open: set[asyncio.Future[Outcome]] = set()
         self.is_open = True
 
     async def receive(self, inbound: Inbound) -> Receipt:
@@ -47,11 +42,10 @@ class Desk:
         except InvalidSource as error:
             _log.error("A message that can have no lane was left aside: %s", error)
             return Receipt.IGNORED  # brought again it would be the same
-        waiting = _Waiting(inbound, time.time(), asyncio.get_running_loop().create_future())
-        self._waiting.append(waiting)
-        if self._writing is None or self._writing.done():
-            self._writing = asyncio.create_task(self._write())
-        return await waiting.done
+        put_down = self._hand.ask(self._door.scope, (inbound, time.time()))
+        self._open.add(put_down)
+        put_down.add_done_callback(self._settled)
+        return _receipt(await asyncio.shield(put_down))
 
     async def learn(self, source: SessionSource) -> None:
         """What is told of a place: its lanes know it from now on."""
@@ -63,48 +57,39 @@ class Desk:
     async def close(self) -> None:
         """Take nothing more in; what is being put down is put down."""
         self.is_open = False
-        if self._writing is not None:
-            await asyncio.wait({self._writing})
+        if self._open:
+            await asyncio.wait(self._open)
+        await asyncio.to_thread(self._hand.close)
 
-    async def _write(self) -> None:
-        while self._waiting:
-            batch, self._waiting = self._waiting[:MOST_AT_ONCE], self._waiting[MOST_AT_ONCE:]
-            reached(Point.BEFORE_ACCEPT)
-            try:
-                outcomes = await self._door.write(admit_all, [one[:2] for one in batch], self._routing)
-            except Exception as error:  # noqa: BLE001 - nobody may wait for ever, whatever it was
-                await self._one_by_one(batch, error)
-                continue
-            reached(Point.AFTER_ACCEPT)
-            for one, outcome in zip(batch, outcomes, strict=True):
-                self._settle(one, outcome)
-
-    async def _one_by_one(self, batch: list[_Waiting], error: Exception) -> None:
-        """What cannot be put down together: the store's trouble is everybody's, any other that of one message."""
-        for one in batch:
-            if isinstance(error, StoreError) or len(batch) == 1:
-                _fail(one, error)
-                continue
-            try:
-                outcomes = await self._door.write(admit_all, [one[:2]], self._routing)
-            except Exception as own:  # noqa: BLE001 - as above
-                _fail(one, own)
-            else:
-                self._settle(one, outcomes[0])
-
-    def _settle(self, one: _Waiting, outcome: Accepted | Ignored) -> None:
+    def _settled(self, put_down: "asyncio.Future[Outcome]") -> None:
+        """It is noticed also when nobody waits for it any more."""
+        self._open.discard(put_down)
+        if put_down.cancelled() or put_down.exception() is not None:
+            return
+        outcome = put_down.result()
         if isinstance(outcome, Accepted):
             self._accepted(outcome)
-        if not one.done.done():
-            one.done.set_result(_receipt(outcome))
+
+    # In a thread of its own
+
+    def _put_down(self, wishes: Sequence[Wish]) -> list[Outcome | BaseException]:
+        """What comes at once shares a commit. The store's trouble is everybody's, any other that of one message."""
+        reached(Point.BEFORE_ACCEPT)
+        arrived = [wish.work for wish in wishes]
+        try:
+            outcomes: list[Outcome | BaseException] = [*self._admitted(arrived)]
+        except StoreError as error:
+            return [error] * len(wishes)
+        except Exception as error:  # noqa: BLE001 - nobody may wait for ever, whatever it was
+            return [error] if len(wishes) == 1 else [self._put_down([wish])[0] for wish in wishes]
+        reached(Point.AFTER_ACCEPT)
+        return outcomes
+
+    def _admitted(self, arrived: "list[tuple[Inbound, float]]") -> list[Outcome]:
+        return self._door.store.write(self._door.scope, admit_all, arrived, self._routing)
 
 
-def _fail(one: _Waiting, error: Exception) -> None:
-    if not one.done.done():
-        one.done.set_exception(error)
-
-
-def _receipt(outcome: Accepted | Ignored) -> Receipt:
+def _receipt(outcome: Outcome) -> Receipt:
     if isinstance(outcome, Ignored):
         return Receipt.IGNORED
     if not outcome.is_new:

@@ -60,6 +60,7 @@ def unattended(tx: Transaction, run_id: str, is_gone: leasing.IsGone) -> list[st
 
 def take_lane(tx: Transaction, key: str, run_id: str, is_gone: leasing.IsGone) -> Lease:
     """Take a lane that nobody works in, for whom it belongs to."""
-    lane, waiting = tx.lanes.find(key), tx.inbox.waiting(key, 1)
+    lane = tx.lanes.find(key)
+    waiting = [] if lane else tx.inbox.waiting(key, 1)
     principal = lane.principal if lane else waiting[0].principal if waiting else OWNER
     return leasing.take_lease(tx, lane_lease(key), run_id, principal, is_gone)

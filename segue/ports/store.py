@@ -302,6 +302,9 @@ class Inbox(Protocol):
         """In the order in which they were accepted."""
 
     def running(self, lane_key: str) -> "list[Entry]": ...
+    def open_in(self, lane_key: str) -> "list[Entry]":
+        """What waits in a lane and what is being answered there, in order."""
+
     def standing(self, lane_key: str) -> Standing: ...
     def left_out(self, lane_key: str, reason: str) -> "list[Entry]":
         """What was cancelled for a reason, and no turn was told of."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from segue.core.inbox import Entry, Want
+from segue.core.inbox import Entry, InboxState, Want
 from segue.core.keys import is_isolated
 from segue.core.lifecycle import Lane
 from segue.core.preferences import decode
@@ -52,9 +52,12 @@ Due = CutOff | Forgotten | Carry | AnswerThese | None
 
 def next_due(tx: Transaction, lane_key: str, rules_on: Callable[[str], QueueRules]) -> Due:
     """What is to be done; whoever asks holds the lane, so nothing is being done there."""
+    entries = tx.inbox.open_in(lane_key)
+    if not entries:
+        return None
+    waiting = [entry for entry in entries if entry.state == InboxState.WAITING]
+    running = [entry for entry in entries if entry.state == InboxState.RUNNING]
     lane = tx.lanes.find(lane_key)
-    waiting = tx.inbox.waiting(lane_key)
-    running = tx.inbox.running(lane_key)
     session = tx.sessions.find(lane.session_id) if lane and lane.session_id else None
     if lane is not None and session is not None and (broken := find_broken_turn(tx, session.id)):
         return CutOff(lane, broken.turn, broken.last_at, bool(waiting))
@@ -67,9 +70,9 @@ def next_due(tx: Transaction, lane_key: str, rules_on: Callable[[str], QueueRule
     if is_isolated(lane_key):
         return AnswerThese((waiting[0],), is_more_welcome=False, is_fresh=True)
     mode = mode_in(rules_on(waiting[0].platform), session.model_config if session else None)
-    entries = together(waiting, mode)
-    is_last = len(entries) == len(waiting) and entries[0].want == Want.PLAIN
-    return AnswerThese(tuple(entries), is_more_welcome=mode is QueueMode.COLLECT and is_last)
+    these = together(waiting, mode)
+    is_last = len(these) == len(waiting) and these[0].want == Want.PLAIN
+    return AnswerThese(tuple(these), is_more_welcome=mode is QueueMode.COLLECT and is_last)
 
 
 def rules_in(tx: Transaction, lane_key: str, rules: QueueRules) -> QueueRules:

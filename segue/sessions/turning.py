@@ -69,7 +69,7 @@ def open_turn(
         tx.turns.forget_heard(line)
     opened = turn._replace(first_seq=seqs[0] if seqs else _last_seq(tx, turn.session_id))
     tx.turns.insert(opened)
-    return _situation(tx, opened)
+    return _situation(tx, opened, ())
 
 
 def close_left_turn(tx: Transaction, session_id: str, now: float) -> None:
@@ -83,7 +83,7 @@ def take_up_turn(tx: Transaction, lease: Lease, turn: Turn, run_id: str) -> Situ
     hold(tx, lease)
     again = turn._replace(run_id=run_id, attempt=turn.attempt + 1)
     tx.turns.change(turn.id, run_id=again.run_id, attempt=again.attempt)
-    return _situation(tx, again)._replace(heard=tx.turns.heard_in(turn.session_id))
+    return _situation(tx, again, tx.turns.steps(turn.id))._replace(heard=tx.turns.heard_in(turn.session_id))
 
 
 class BrokenTurn(NamedTuple):
@@ -215,10 +215,9 @@ def give_up_turn(
     end_turn(tx, lease, Outcome(turn, TurnState.FAILED, "", now, reason), ending=ending)
 
 
-def _situation(tx: Transaction, turn: Turn) -> Situation:
+def _situation(tx: Transaction, turn: Turn, steps: Sequence[Step]) -> Situation:
     session = get_session(tx, turn.session_id)
     view = view_of(tx, turn.session_id)
-    steps = tx.turns.steps(turn.id)
     pending = salvage(*last_calls(view), steps)
     system, window, counted = session.system_prompt or "", session.context_window, session.context_tokens
     return Situation(turn, system, view, pending, len(steps), window, counted)

@@ -58,6 +58,11 @@ class SqlInbox(Inbox):
     def running(self, lane_key: str) -> list[Entry]:
         return self._in_lane(lane_key, InboxState.RUNNING)
 
+    def open_in(self, lane_key: str) -> list[Entry]:
+        where = visible(self._scope)
+        where.add(f"lane_key = :lane_key AND state IN ({_OPEN})", lane_key=lane_key)
+        return self._entries(where)
+
     def standing(self, lane_key: str) -> Standing:
         where = visible(self._scope)
         where.add(f"lane_key = :lane_key AND state IN ({_OPEN})", lane_key=lane_key)

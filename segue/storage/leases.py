@@ -15,6 +15,8 @@ class SqlLeases(Leases):
     def __init__(self, executor: Executor) -> None:
         self._db = executor
         self._now: float | None = None
+        self._held: set[Lease] = set()
+        """Those that this transaction has made sure of."""
 
     def find(self, name: str) -> HeldLease | None:
         rows = self._db.rows(f"SELECT {_HELD} FROM leases WHERE name = :name", {"name": name})
@@ -33,25 +35,23 @@ class SqlLeases(Leases):
             INSERT INTO leases (name, owner, epoch, expires_at, taken_at, principal)
             VALUES (:name, :owner, 1, :expires_at, :now, :principal)
             ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, epoch = leases.epoch + 1,
-            expires_at = excluded.expires_at, taken_at = excluded.taken_at, principal = excluded.principal"""
+            expires_at = excluded.expires_at, taken_at = excluded.taken_at, principal = excluded.principal
+            RETURNING epoch"""
         values = {"name": name, "owner": owner, "principal": principal, "now": now, "expires_at": now + seconds}
-        self._db.run(sql, values)
-        taken = self.find(name)
-        assert taken is not None
-        return Lease(name, owner, taken.epoch)
+        ((epoch,),) = self._db.rows(sql, values)
+        return Lease(name, owner, epoch)
 
     def hold(self, lease: Lease, seconds: float) -> bool:
-        expires_at = self.now() + seconds
-        return (
-            self._db.run(
-                f"UPDATE leases SET expires_at = :expires_at WHERE {_MINE}",
-                lease._asdict() | {"expires_at": expires_at},
-            )
-            > 0
-        )
+        if lease not in self._held:
+            values = lease._asdict() | {"expires_at": self.now() + seconds}
+            if self._db.run(f"UPDATE leases SET expires_at = :expires_at WHERE {_MINE}", values) == 0:
+                return False
+            self._held.add(lease)
+        return True
 
     def release(self, lease: Lease) -> None:
         """The row stays, and with it the epoch: whoever held it once can never be mistaken for its holder again."""
+        self._held.discard(lease)
         self._db.run(f"UPDATE leases SET expires_at = 0 WHERE {_MINE}", lease._asdict())
 
     def now(self) -> float:

@@ -14,13 +14,20 @@ from segue.storage.sql import ALL, Condition, Executor, Row, columns, placeholde
 
 _ALL = columns(Message._fields, "m")
 _SAID = columns(Said._fields, "m")
-_NEXT_SEQ = "SELECT COALESCE(MAX(seq), 0) + 1 FROM messages WHERE session_id = :session_id"
 
 
 @cache
 def _insert(more: tuple[str, ...]) -> str:
     names = ("session_id", "seq", "state", *Draft._fields, *more)
     return f"INSERT INTO messages ({columns(names)}) VALUES ({placeholders(names)})"
+
+
+@cache
+def _append(more: tuple[str, ...]) -> str:
+    """At the end of a session."""
+    names = ("session_id", "state", *Draft._fields, *more)
+    last = "SELECT COALESCE(MAX(seq), 0) + 1 FROM messages WHERE session_id = :session_id"
+    return f"INSERT INTO messages (seq, {columns(names)}) VALUES (({last}), {placeholders(names)}) RETURNING id, seq"
 
 
 _message: Callable[[Row], Message] = partial(tuple.__new__, Message)
@@ -39,8 +46,11 @@ class SqlMessages(Messages):
         """The id of the last message that was added here."""
 
     def append(self, session_id: str, message: Draft) -> tuple[int, int]:
-        seq = int(self._db.rows(_NEXT_SEQ, {"session_id": session_id})[0][0])
-        return self.insert(session_id, seq, State.LIVE, message), seq
+        self._check(session_id)
+        place = {"session_id": session_id, "state": str(State.LIVE)}
+        more = self._columns_to_find_by(message)
+        ((self.newest, seq),) = self._db.rows(_append(tuple(more)), message._asdict() | place | more)
+        return self.newest, seq
 
     def insert(self, session_id: str, seq: int, state: str, message: Draft) -> int:
         self._check(session_id)

@@ -124,6 +124,7 @@ def every_table(asker: Asker) -> dict[str, Any]:
         "Inbox.named": each(tx.inbox.named, asker.entries),
         "Inbox.last_from": each(lambda one: tx.inbox.last_from(one.platform, one.account, one.chat), asker.entries),
         "Inbox.waiting": each(tx.inbox.waiting, asker.lanes),
+        "Inbox.open_in": each(tx.inbox.open_in, asker.lanes),
         "Inbox.running": each(tx.inbox.running, asker.lanes),
         "Inbox.standing": each(tx.inbox.standing, asker.lanes),
         "Inbox.left_out": each(lambda key: tx.inbox.left_out(key, ""), asker.lanes),
