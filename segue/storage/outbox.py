@@ -53,7 +53,8 @@ class SqlOutbox(Outbox):
         return self._letters(where)
 
     def listed(self, states: Collection[str], limit: int | None = None) -> list[Letter]:
-        return self._letters(self._among(states), limit)
+        by = "+id" if set(states) <= set(UNSENT) else "id"  # the few are sorted, rather than all gone through
+        return self._letters(self._among(states), limit, by)
 
     def latest(self, states: Collection[str], limit: int, lane_key: str | None = None) -> list[Letter]:
         where = self._among(states)
@@ -101,7 +102,7 @@ class SqlOutbox(Outbox):
             where.add(f"state = '{OutboxState.DEAD}'")
         return where
 
-    def _letters(self, where: Condition, limit: int | None = None) -> list[Letter]:
-        sql = f"SELECT {_LETTER} FROM outbox WHERE {where.sql} ORDER BY id LIMIT :limit"
+    def _letters(self, where: Condition, limit: int | None = None, by: str = "id") -> list[Letter]:
+        sql = f"SELECT {_LETTER} FROM outbox WHERE {where.sql} ORDER BY {by} LIMIT :limit"
         limited = where.parameters | {"limit": ALL if limit is None else limit}
         return [Letter._make(row) for row in self._db.rows(sql, limited)]
