@@ -101,7 +101,7 @@ def begin_answer(tx: Transaction, batch: Batch, house: House, claim: Claim) -> B
         force_new=batch.is_fresh,
         is_person=bool(first.is_person),
         route=None if first.route is None else first.destination,
-        admitted=Admitted(first.lane_key, Scope(Principal(first.principal), Audience(first.audience))),
+        admitted=admitted_to(first),
     )
     opened = open_session(tx, arrival, _rules_now(tx, house))
     if isinstance(opened.decision, Start | Reset):
@@ -169,6 +169,11 @@ def bury_answer(tx: Transaction, lane: Lane, outcome: Outcome, posting: Posting)
     """A turn that killed its program again and again: its messages are dead, and the lane begins anew."""
     end_answer(tx, outcome, posting)
     suspend_lane(tx, lane.key, instant(outcome.at), outcome.reason or "stuck")
+
+
+def admitted_to(entry: Entry) -> Admitted:
+    """Where a message was put down."""
+    return Admitted(entry.lane_key, Scope(Principal(entry.principal), Audience(entry.audience)))
 
 
 def _rules_now(tx: Transaction, house: House) -> Rules:

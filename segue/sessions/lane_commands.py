@@ -1,6 +1,7 @@
 """A command that was given in a lane, carried out once: done, told and crossed off in one transaction."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from segue.core import messages
@@ -13,18 +14,18 @@ from segue.core.moments import instant
 from segue.core.outbox import What
 from segue.core.policy import ResetReason
 from segue.core.preferences import encode
-from segue.core.scope import Audience, Principal, Scope
+from segue.core.scope import OWNER, Audience, Principal, Scope
 from segue.core.text import count
 from segue.hookspecs import Fact, SessionReset, SessionStarted
 from segue.ports.store import ResetRow, Transaction
 from segue.sessions.accepting import cancelled_by
-from segue.sessions.answering import House, furnish, is_waiting
+from segue.sessions.answering import House, admitted_to, furnish, is_waiting
 from segue.sessions.commanding import act
 from segue.sessions.commanding.acts import Again, Answer, Begin, Compress, Situation, Stop, Switch
 from segue.sessions.delegating import count_stopped
 from segue.sessions.delivering import envelope_of, post
 from segue.sessions.finding import get_session
-from segue.sessions.opening import Arrival, Opened, begin_session, new_lane, open_session, save_lane
+from segue.sessions.opening import Arrival, Opened, Rules, begin_session, new_lane, open_session, save_lane
 from segue.sessions.rewinding import rewind_from
 from segue.sessions.steering import adopt, suspend_lane
 
@@ -120,8 +121,16 @@ def refuse_while_answering(tx: Transaction, session_id: str) -> None:
 
 def _begun(tx: Transaction, entry: Entry, house: House, situated: Furnish) -> Lane:
     fresh = situated(tx, None).new_session_id
-    arrival = Arrival(entry.source, instant(entry.admitted_at), fresh, parse_key(entry.lane_key).agent)
-    return furnish(tx, open_session(tx, arrival, house.rules), house).lane
+    agent = parse_key(entry.lane_key, house.rules.keys.main_key).agent
+    arrival = Arrival(entry.source, instant(entry.admitted_at), fresh, agent, admitted=admitted_to(entry))
+    return furnish(tx, open_session(tx, arrival, _rules_for(entry, house)), house).lane
+
+
+def _rules_for(entry: Entry, house: House) -> Rules:
+    """The rules, with its sender as an owner if they are one: who was made so by pairing cannot be asked here."""
+    source, keys = entry.source, house.rules.keys
+    own = {f"{source.platform}:{source.peer}"} if entry.person == OWNER else set()
+    return house.rules._replace(keys=replace(keys, owners=keys.owners | own))
 
 
 def _begin(tx: Transaction, lane: Lane, entry: Entry, begin: Begin, situation: Situation, house: House) -> Fact:

@@ -15,6 +15,7 @@ from segue.core.inbound import Inbound
 from segue.core.inbox import InboxState
 from segue.core.keys import KeyRules
 from segue.core.lifecycle import Phase
+from segue.core.pairing import PairedPerson
 from segue.core.policy import ResetMode, ResetPolicies, ResetPolicy
 from segue.core.preferences import decode
 from segue.core.queueing import QueueMode, QueueRules
@@ -385,3 +386,11 @@ def test_the_settings_may_name_the_home_channel(store: SqlStore) -> None:
     assert "home channel of scripted" in told.text
     assert lane is not None
     assert lane.key == "agent:main:main"
+
+
+def test_the_first_thing_that_an_owner_says_who_was_paired_may_be_a_command(store: SqlStore) -> None:
+    store.write(OWNER, lambda tx: tx.people.put(PairedPerson("scripted", "alice", "owner", "Alice", 1.0, "console")))
+    building = Building(store, Stage())
+    talk(building, "/title Tea", "hello")
+    (session,) = store.read(OWNER, lambda tx: list(tx.sessions.in_order()))
+    assert (session.title, session.principal, session.message_count) == ("Tea", "owner", 2)
