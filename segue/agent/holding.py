@@ -42,10 +42,14 @@ class Presence:
 
     async def release(self, *leases: Lease) -> None:
         """Let go of leases; one that was lost to somebody else of this process is theirs, and is kept for them."""
+        self.forget(*leases)
+        await self.door.write(_release, leases)
+
+    def forget(self, *leases: Lease) -> None:
+        """Keep them no longer."""
         for lease in leases:
             if self._held.get(lease.name) == lease:
                 del self._held[lease.name]
-        await self.door.write(_release, leases)
 
     async def end(self) -> None:
         if self._beating is not None:

@@ -48,7 +48,7 @@ from segue.sessions.answering import (
 from segue.sessions.delivering import draft_of, envelope_of, post
 from segue.sessions.leasing import hold
 from segue.sessions.opening import Opened
-from segue.sessions.queueing import AnswerThese, Carry, CutOff, Forgotten, next_due
+from segue.sessions.queueing import AnswerThese, Carry, CutOff, Due, Forgotten, next_due
 from segue.sessions.turning import MOST_ATTEMPTS, Outcome
 
 _log = logging.getLogger(__name__)
@@ -181,11 +181,13 @@ class Office:
         """No turn runs any more: nothing is shown of one."""
         await self._streams.close()
 
-    async def next(self, holder: LaneHolder, key: str) -> bool:
-        """Do the next thing in a lane."""
+    def due(self, tx: Transaction, key: str) -> Due:
+        return next_due(tx, key, self._staff.queue)
+
+    async def do(self, holder: LaneHolder, key: str, due: Due) -> bool:
         stirred = self._stirred[key] = asyncio.Event()
         try:
-            is_more = await self._next(holder, key, stirred)
+            is_more = await self._do(holder, due, stirred)
         except (InUse, LeaseLost, StoreError):
             raise
         except Exception as error:
@@ -208,8 +210,7 @@ class Office:
             await self._door.write(self._bury_first, holder, key, UNBEGUN.format(type(error).__name__))
             self._sent()
 
-    async def _next(self, holder: LaneHolder, key: str, stirred: asyncio.Event) -> bool:
-        due = await self._door.read(next_due, key, self._staff.queue)
+    async def _do(self, holder: LaneHolder, due: Due, stirred: asyncio.Event) -> bool:
         match due:
             case None:
                 return False

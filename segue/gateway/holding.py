@@ -17,6 +17,7 @@ class LaneHolder(Holds):
         self._presence = presence
         self._claimed: Lease | None = None
         self._session: Lease | None = None
+        self.is_free = False
         self.lease = lease
         presence.holds(lease)
 
@@ -44,10 +45,20 @@ class LaneHolder(Holds):
         self._session = claimed
         self._presence.holds(claimed)
 
+    def give_back(self, tx: Transaction) -> None:
+        """Let go of all in a transaction that has nothing more to do here; `is_free` says that it was committed."""
+        self._presence.forget(*self._held)  # first, so that nobody keeps them alive
+        for lease in self._held:
+            leasing.release(tx, lease)
+
     async def let_go(self) -> None:
-        held = [self.lease] if self._session is None else [self._session, self.lease]
-        self._session = None
-        await self._presence.release(*held)
+        held, self._session = self._held, None
+        if not self.is_free:
+            await self._presence.release(*held)
+
+    @property
+    def _held(self) -> list[Lease]:
+        return [self.lease] if self._session is None else [self._session, self.lease]
 
 
 def unattended(tx: Transaction, run_id: str, is_gone: leasing.IsGone) -> list[str]:

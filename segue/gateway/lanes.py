@@ -8,7 +8,10 @@ from typing import Protocol
 from segue.agent.door import Door
 from segue.agent.holding import Presence
 from segue.core.errors import InUse, LeaseLost, StoreError
+from segue.core.leases import Lease
 from segue.gateway.holding import LaneHolder, take_lane, unattended
+from segue.ports.store import Transaction
+from segue.sessions.queueing import Due
 
 LOOK_SECONDS = 1.0
 """How soon what others have put down is noticed."""
@@ -20,8 +23,11 @@ _log = logging.getLogger(__name__)
 class Steps(Protocol):
     """What is done in a lane."""
 
-    async def next(self, holder: LaneHolder, key: str) -> bool:
-        """Do the next thing; False when there is nothing to do now."""
+    def due(self, tx: Transaction, key: str) -> Due:
+        """What is to be done next; nothing when all is done."""
+
+    async def do(self, holder: LaneHolder, key: str, due: Due) -> bool:
+        """Do it; False when it cannot be done now."""
 
     def left(self, key: str) -> None:
         """Nobody is at work in a lane any more."""
@@ -83,15 +89,17 @@ class Lanes:
     async def _work(self, key: str) -> None:
         async with self._free:
             try:
-                lease = await self._door.write(take_lane, key, self._presence.run.id, self._presence.is_gone)
+                lease, due = await self._door.write(self._take, key)
             except InUse:
                 return  # another gateway works there
             holder = LaneHolder(self._presence, lease)
             try:
-                while not self._is_closing:
+                while due is not None and not self._is_closing:
                     self._again.discard(key)
-                    if not await self._steps.next(holder, key) and key not in self._again:
+                    if not await self._steps.do(holder, key, due) and key not in self._again:
                         break
+                    due = await self._door.write(self._look_or_leave, holder, key)
+                    holder.is_free = due is None
             except LeaseLost:
                 _log.warning("Another gateway has taken over a lane; it goes on there.")
             except InUse as error:
@@ -99,6 +107,17 @@ class Lanes:
             finally:
                 self._steps.left(key)
                 await self._unless_broken(holder.let_go)
+
+    def _take(self, tx: Transaction, key: str) -> tuple[Lease, Due]:
+        lease = take_lane(tx, key, self._presence.run.id, self._presence.is_gone)
+        return lease, self._steps.due(tx, key)
+
+    def _look_or_leave(self, tx: Transaction, holder: LaneHolder, key: str) -> Due:
+        """What is due; when nothing is, the lane is let go of in the transaction that knows it."""
+        due = self._steps.due(tx, key)
+        if due is None:
+            holder.give_back(tx)
+        return due
 
     def _ended(self, key: str, worker: "asyncio.Task[None]") -> None:
         del self._workers[key]
