@@ -5,12 +5,25 @@ from collections.abc import Iterator, Mapping
 from segue.agent.choosing import LOCAL, Endpoint, NotChosen, choose, endpoints_from, provider_in
 from segue.app.entry import load_entry
 from segue.config import Settings
-from segue.core.errors import Invalid
+from segue.core.errors import Invalid, SegueError
 
 
 def troubles(settings: Settings, environ: Mapping[str, str]) -> list[str]:
     """A sentence for each: the agent that cannot be loaded, and every name of a model that means none."""
-    return [*_of_the_entry(settings), *_of_the_models(settings, environ)]
+    return [*_of_the_entry(settings), *_of_the_models(settings, environ), *_of_the_platforms(settings)]
+
+
+def _of_the_platforms(settings: Settings) -> Iterator[str]:
+    if not settings.platforms:
+        return
+    from segue.app.connecting import check_platform  # slow to load, and many connect none
+
+    for name, said in settings.platforms.items():
+        if said.enabled:
+            try:
+                check_platform(settings, name)
+            except SegueError as error:
+                yield str(error)
 
 
 def _of_the_entry(settings: Settings) -> Iterator[str]:
@@ -35,6 +48,7 @@ def named_models(settings: Settings) -> dict[str, str]:
     """Every model that the settings name, by where it stands."""
     named = {"model": settings.model} if settings.model else {}
     named |= {f"models.aliases.{alias}": name for alias, name in settings.models.aliases.items()}
+    named |= {f"agents.{name}.model": said.model for name, said in settings.agents.items() if said.model}
     return named | {f"models.fallback[{at}]": name for at, name in enumerate(settings.models.fallback)}
 
 

@@ -6,7 +6,9 @@ from typing import Any
 
 from segue.agent.door import Door
 from segue.config import Settings
+from segue.config.substitution import unset_in
 from segue.core.errors import Invalid
+from segue.core.keys import DEFAULT_AGENT
 from segue.core.routes import Places, Route
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.sources import WEBHOOK, SessionSource
@@ -23,8 +25,30 @@ Connect = Callable[[Mapping[str, Any], Places], Platform]
 def platforms_of(settings: Settings, store: SqlStore) -> list[Platform]:
     """Every platform that is enabled, ready to be connected; jobs always are."""
     places = places_of(settings, store)
-    named = [_connect(name)(said.own, places) for name, said in settings.platforms.items() if said.enabled]
+    named = [_made(settings, name, places) for name, said in settings.platforms.items() if said.enabled]
     return [*named, _jobs(store, places)]
+
+
+def check_platform(settings: Settings, name: str) -> None:
+    """Whether a platform could be connected, as far as its settings say; raises when it could not."""
+
+    async def nowhere(_route: Route) -> SessionSource | None:
+        return None
+
+    _made(settings, name, nowhere)
+
+
+def _made(settings: Settings, name: str, places: Places) -> Platform:
+    own = settings.platforms[name].own
+    if unset := unset_in(own):
+        raise Invalid(f"platforms.{name} needs the environment variable {unset}, which is not set.")
+    if name == WEBHOOK:
+        for hook in read_settings(own).hooks.values():
+            if hook.agent and hook.agent != DEFAULT_AGENT and hook.agent not in settings.agents:
+                raise Invalid(
+                    f"platforms.webhook.hooks.{hook.name}.agent is {hook.agent!r}, and `agents` names no such agent."
+                )
+    return _connect(name)(own, places)
 
 
 def places_of(settings: Settings, store: SqlStore) -> Places:

@@ -71,7 +71,7 @@ async def _live(settings: Settings, store: SqlStore, platforms: Sequence[Platfor
     serving = Serving(settings, store, this_run(GATEWAY), platforms, restart)
     serving.begin()
     settle_in()
-    logging.info("Connected to %s.", ", ".join(platform.name for platform in platforms))
+    logging.info("Connecting to %s.", ", ".join(platform.name for platform in platforms))
     try:
         await serving.gateway.run(stop, lambda: Interruption.RESTART_DRAIN if is_again else Interruption.SHUTDOWN_DRAIN)
     finally:
@@ -103,7 +103,12 @@ def stop() -> None:
 
 @gateway.command()
 def restart() -> None:
-    """Let the gateway of this home begin anew."""
+    """Let the gateway of this home begin anew, if its settings let it."""
+    from segue.app.connecting import check_platform  # slow to load
+
+    settings = app.settings()
+    for name in (name for name, said in settings.platforms.items() if said.enabled):
+        check_platform(settings, name)
     _signal(signal.SIGHUP)
 
 

@@ -20,7 +20,7 @@ _NAME = 60
 _TEXT = 200
 
 LANES = [
-    Column("Lane", 3),
+    Column("Lane"),
     Column("Phase"),
     Column("Conversation", 2, yields=4),
     Column("Waiting", yields=1),

@@ -87,12 +87,15 @@ def list_(
             show_json(store.read(OWNER_AT_CONSOLE, listing.list_rows, wanted, limit))
             return
         found = store.read(OWNER_AT_CONSOLE, listing.list_sessions, wanted, limit + 1)
+        has_others = not found and bool(store.read(OWNER_AT_CONSOLE, listing.list_sessions, Filter(), 1))
         tidy_up(store, settings)
     if not found:
         is_filtered = wanted != Filter(kinds=(Kind.INTERACTIVE,))
         note(
             "No conversation fits; --all also looks at archived ones, every kind and every part."
             if is_filtered
+            else f"No conversations yet in {settings.home}; --all also shows what ran by itself."
+            if has_others
             else f"No conversations yet in {settings.home}."
         )
         return

@@ -18,6 +18,8 @@ from segue.core.sharing import DmScope
 
 _LARGEST = 1 << 20  # bytes
 _LONGEST_NAME = 100
+_CONNECTED = "platforms"
+"""What only a gateway needs, whose secrets need not be everywhere."""
 _DEFAULT_HOME = "~/.segue"
 
 
@@ -102,7 +104,9 @@ def settings_from(raw: Mapping[str, object], home: Path, environ: Mapping[str, s
 def _read(raw: Mapping[str, object], home: Path, environ: Mapping[str, str]) -> tuple[Settings, Translation]:
     translation = Translation({}, [], {})
     try:
-        substituted = {name: substitute(value, environ, (str(name),)) for name, value in raw.items()}
+        substituted = {
+            name: substitute(value, environ, (str(name),), later=name == _CONNECTED) for name, value in raw.items()
+        }
         translation = translate(substituted)
         settings: Settings = Section(Settings).read(translation.settings, (), home=home, tz=environ.get("TZ"))
         _refuse_shared_ids(settings)

@@ -25,6 +25,7 @@ from segue.core.outbox import What
 from segue.core.preferences import Preferences
 from segue.core.queueing import QueueRules, pause_before
 from segue.core.sessions import Session
+from segue.core.text import one_line
 from segue.core.turns import Turn, TurnState
 from segue.gateway.clerk import Clerk
 from segue.gateway.ears import LaneEars
@@ -371,6 +372,8 @@ class Office:
         if outcome.turn.id in self._ends:
             state, reason = self._ends[outcome.turn.id]
             outcome = outcome._replace(state=state, reason=reason)
+        if outcome.state is TurnState.FAILED:
+            _log.warning("An answer failed: %s", one_line(outcome.reason or "nobody knows why"))
         end_answer(tx, outcome, self._house.posting)
 
     def _tell_opened(self, opened: Opened) -> None:

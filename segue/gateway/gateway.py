@@ -12,6 +12,7 @@ from segue.agent.holding import Presence
 from segue.core.errors import StoreError
 from segue.core.inbox import Entry, Want
 from segue.core.lifecycle import Interruption
+from segue.core.text import count
 from segue.gateway.agreeing import Agreements
 from segue.gateway.answering import Office
 from segue.gateway.clerk import Clerk
@@ -142,7 +143,7 @@ class Gateway:
             self.office.continue_nothing()
             _log.error("The gateway has died %d times within a minute: what was cut off is not carried on.", CRASHES)
         elif interrupted:
-            _log.warning("%d answers were cut off; they are carried on.", len(interrupted))
+            _log.warning("Cut off and carried on now: %s.", count(len(interrupted), "answer"))
 
     async def _leave(self, working: "list[asyncio.Task[None]]", reason: Interruption) -> None:
         """Take nothing more in, let turns come to their end for a while, and leave the rest for the next life."""

@@ -77,6 +77,8 @@ def accept(
     others = 0 if earlier else standing.waiting  # what takes the place of another needs no room
     is_busy = standing.running > 0
     rules = rules_in(tx, entry.lane_key, rules) if is_busy else rules
+    if is_offered:  # whoever brings it can bring it again, and need not take the place of another
+        rules = rules._replace(drop=Drop.NEW)
     admission = admit(rules, others, Want(entry.want), is_busy=is_busy)
     if isinstance(admission, Refuse):
         entry = entry._replace(state=InboxState.REFUSED, reason=TOO_MANY, ended_at=entry.admitted_at)

@@ -19,7 +19,7 @@ LIST_KEYS = {
     *("at_work", "policy", "next_reset_at", "last_person_at", "updated_at", "principal", "audience"),
 }
 SHOW_KEYS = LIST_KEYS | {
-    *("created_at", "finalised_at", "origin", "overrides", "background_work", "resets", "inbox", "outbox"),
+    *("created_at", "finalised_at", "origin", "source", "overrides", "background_work", "resets", "inbox", "outbox"),
 }
 
 

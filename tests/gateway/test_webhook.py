@@ -249,8 +249,9 @@ def test_only_post_is_known(store: SqlStore) -> None:
     house.run(work)
 
 
-def test_a_full_lane_refuses_and_takes_the_same_call_later(store: SqlStore) -> None:
-    queue = QueueRules(cap=1, drop=Drop.NEW)
+@pytest.mark.parametrize("drop", Drop)
+def test_a_full_lane_refuses_and_takes_the_same_call_later(store: SqlStore, drop: Drop) -> None:
+    queue = QueueRules(cap=1, drop=drop)
     house = House(store, queue=queue, model=ScriptedModel(lambda _: Reply("ok"), pause=0.2))
 
     async def work(caller: Caller) -> None:

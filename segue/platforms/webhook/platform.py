@@ -19,6 +19,7 @@ from segue.core.rates import Failures
 from segue.core.routes import Places
 from segue.core.routes import Route as Destination
 from segue.core.sources import SessionSource
+from segue.core.text import one_line
 from segue.platforms.webhook import inbound, outbound
 from segue.platforms.webhook.inbound import MOST_BYTES, PLATFORM, NotSigned, Refusal
 from segue.platforms.webhook.settings import WebhookSettings
@@ -77,6 +78,7 @@ class WebhookPlatform:
             server = _Server(_config(self._app(intake)))
             serving = asyncio.create_task(server.serve(sockets=[door]))
             self.is_listening.set()
+            _log.info("Hooks are called at http://%s:%d/hooks/NAME.", self._settings.host, self.port)
             try:
                 await asyncio.shield(serving)
             except asyncio.CancelledError:
@@ -120,6 +122,7 @@ class WebhookPlatform:
             call = inbound.believed(hook, await _body(request), request.headers.get, self._now())
         except NotSigned:
             self._failures.add(caller, self._now())
+            _log.warning("A call of the hook %s from %s was not signed with its secret.", hook.name, one_line(caller))
             raise
         route = await self._places(hook.deliver) if hook.deliver else None
         said = inbound.inbound_from(call, route)
