@@ -10,7 +10,7 @@ import click
 from segue import app
 from segue.cli.completing import complete_job
 from segue.cli.options import AS_JSON
-from segue.cli.output import Column, say, show_json, table
+from segue.cli.output import Column, note, say, show_json, table
 from segue.config import Settings
 from segue.config.zones import HOST, zone_of
 from segue.core.errors import Invalid
@@ -87,6 +87,8 @@ def add_(
         show_json(_plain(job, schedules, now))
         return
     say(f"{job.name} runs next on {_moment(job, schedules.next_due(job, now))}, whenever a gateway runs.")
+    if job.deliver and (name := parse_route(job.deliver).platform) not in settings.platforms:
+        note(f"`platforms` in config.yaml does not name {name}: until it does, what is answered is not delivered.")
 
 
 @cron.command("remove")

@@ -45,6 +45,7 @@ LETTERS = [
     Column("State"),
     Column("Age", yields=1),
     Column("What", yields=2),
+    Column("To", yields=5),
     Column("Lane", 2, yields=3),
     Column("Text", 3),
     Column("Reason", 2, yields=4),
@@ -115,7 +116,8 @@ def entry_cells(entry: Entry, now: float) -> list[str]:
 
 def letter_cells(letter: Letter, now: float) -> list[str]:
     age, text = ago(letter.created_at, now), shorten(one_line(letter.text), _TEXT)
-    return [str(letter.id), letter.state, age, letter.what, letter.lane_key, text, letter.reason or ""]
+    where = one_line(f"{letter.platform}:{letter.chat}")
+    return [str(letter.id), letter.state, age, letter.what, where, letter.lane_key, text, letter.reason or ""]
 
 
 def lane_row(view: LaneView) -> dict[str, Any]:

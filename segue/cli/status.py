@@ -11,6 +11,7 @@ from segue.cli.options import AS_JSON
 from segue.cli.output import say, show_json, table
 from segue.cli.tables import session_table
 from segue.cli.tidying import tidy_up
+from segue.core.inbox import InboxState
 from segue.core.moments import ago
 from segue.core.outbox import OutboxState
 from segue.core.scope import OWNER_AT_CONSOLE
@@ -91,6 +92,8 @@ def _tell_gateway(watched: Watch) -> None:
     counted += [f"{watched.outbox[OutboxState.DEAD]:,} not deliverable"] if watched.outbox[OutboxState.DEAD] else []
     if counted:
         say(f"          {', '.join(counted)}")
+    if watched.inbox[InboxState.RUNNING] and not watched.is_up:
+        say("          what was being answered is carried on when a gateway runs", fg="yellow")
     if watched.unattended:
         waiting = count(sum(queue.waiting for queue in watched.unattended), "message")
         oldest = ago(watched.now - watched.left_waiting, watched.now)

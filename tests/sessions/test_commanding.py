@@ -847,3 +847,10 @@ def test_a_title_is_free_for_everybody_else(shared: Store) -> None:
 def test_a_person_resumes_their_own_and_the_owner_any(shared: Store) -> None:
     assert isinstance(give(shared, "/resume Secret plan", None, BOB).act, Switch)
     assert isinstance(give(shared, "/resume his", None).act, Switch)
+
+
+@pytest.mark.parametrize("name", ["restart", "sethome"])
+def test_a_command_of_chats_is_named_as_such_in_the_terminal(name: str) -> None:
+    said = parse(f"/{name}")
+    assert isinstance(said, Unknown)
+    assert unknown(said) == f"/{name} is for chats on platforms, where a gateway answers; the terminal needs none."

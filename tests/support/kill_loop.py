@@ -136,7 +136,7 @@ class KillLoop:
         return pid
 
     def _open(self) -> Backstage:
-        return Backstage(self._stage, self._folder / "socket", latency=0.01)
+        return Backstage(self._stage, self._folder / "socket", latency=0.02)
 
     def _talk(self, *, always: bool = False) -> None:
         """Some people say something; some of it needs a tool."""

@@ -37,7 +37,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str | Path:
 @pytest.mark.parametrize("has_key", [True, False], ids=["with a key", "without"])
 def test_nothing_is_lost_or_answered_twice(place: str | Path, nursery: Nursery, has_key: bool) -> None:
     kills = rounds(60 if has_key else 40, in_torture=1000)
-    most = 3 * kills if has_key else 0
+    most = 6 * kills if has_key else 0
     report = asyncio.run(KillLoop(place, nursery, has_key=has_key).run(kills, most))
     print(report)
     assert report.violations == {}

@@ -23,6 +23,8 @@ def help_(_tx: Transaction, argument: str, situation: Situation) -> Answer:
 
 def unknown(said: Unknown) -> str:
     """What somebody is told who typed what looks like a command."""
+    if find_spec(said.name, in_terminal=False) and not find_spec(said.name):
+        return f"/{said.name} is for chats on platforms, where a gateway answers; the terminal needs none."
     hint = f"did you mean /{said.near}?" if said.near else "/help shows those there are."
     return f"There is no command /{shorten(one_line(said.name), _SHOWN)}; {hint}"
 
