@@ -151,7 +151,8 @@ class KillLoop:
         """A life that nobody ends before everything has come to its end."""
         pid = await asyncio.to_thread(self._nursery.start, self._request)
         try:
-            async with asyncio.timeout(5 if self._request.get("control") else 60):  # a control need not end well
+            longest = 5 if self._request.get("control") else max(60, self.report.kills)  # a control need not end well
+            async with asyncio.timeout(longest):
                 while bool(self._stage.waiting()) or self._store.read(OWNER, _is_busy):
                     await asyncio.sleep(0.1)
         except TimeoutError:
