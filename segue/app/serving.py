@@ -4,7 +4,6 @@ import gc
 import hashlib
 import logging
 import os
-import sys
 import time
 from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
@@ -33,7 +32,7 @@ from segue.core.compaction import Need
 from segue.core.events import Compressed, Event, ToolCall
 from segue.core.inbound import Inbound
 from segue.core.inbox import Entry
-from segue.core.keys import HOOK, Task, is_shared, parse_key
+from segue.core.keys import DEFAULT_AGENT, HOOK, Task, is_shared, parse_key
 from segue.core.leases import Run
 from segue.core.lifecycle import Continue
 from segue.core.preferences import Preferences
@@ -74,24 +73,20 @@ from segue.tools.session_search import SessionSearch
 from segue.tools.toolbox import notes_of, tools_for
 from segue.upkeep.living import is_gone
 
-MAIN = "main"
-"""The agent that answers where no other one is bound."""
 _DISGUISE = "gateway:disguise"
 """Where the key is kept that ids are hidden with."""
 
 _UNCOLLECTED = 20_000
 """Objects that may be left before the first generation is gone through."""
-_SWITCH_SECONDS = 0.005
 
 _log = logging.getLogger(__name__)
 
 
 def settle_in() -> None:
-    """Make a process ready to serve many: what is loaded stays, and no thread waits long for another."""
+    """Make a process ready to serve many: what is loaded stays, and is not gone through again and again."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_UNCOLLECTED, 20, 20)
-    sys.setswitchinterval(_SWITCH_SECONDS)
 
 
 class Serving:
@@ -163,7 +158,7 @@ class Serving:
     def _notes(self, scope: Scope, agent: str) -> Path:
         """Where an agent keeps what it wants to remember: each has notes of its own."""
         memory = self._settings.home / "memory"
-        return notes_of(scope, memory if agent == MAIN else memory / "agents" / agent)
+        return notes_of(scope, memory if agent == DEFAULT_AGENT else memory / "agents" / agent)
 
     def begin(self) -> None:
         self._workshop.begin()
@@ -188,7 +183,7 @@ class Serving:
         found = self._tools(_scope_of(opened) if given is None else Scope(OWNER), opened.session.agent)
         return [tool for tool in found if given is None or tool.spec.name in given]
 
-    def _tools(self, scope: Scope, agent: str = MAIN) -> list[Tool]:
+    def _tools(self, scope: Scope, agent: str = DEFAULT_AGENT) -> list[Tool]:
         """Owners get the machine where nobody else looks on; everybody else what is theirs.
 
         An agent with a name may be allowed less.
@@ -260,7 +255,7 @@ class Serving:
         for name, said in self._settings.agents.items():
             if names & set(said.bindings):
                 return name
-        return MAIN
+        return DEFAULT_AGENT
 
     # What is said and told
 
