@@ -13,6 +13,7 @@ from postgres_server import Emptied, Server
 from zygote import Zygote
 
 from segue import SessionDB
+from segue.facade import searching
 from segue.storage.postgres import PostgresEngine
 from segue.storage.sqlite import SqliteEngine
 from segue.storage.store import Engine, SqlStore
@@ -47,6 +48,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     is_edge = Path(metafunc.module.__file__ or "").parent.name in {"cli", "facade"}
     if is_edge and "database" in metafunc.fixturenames and not metafunc.definition.get_closest_marker("on_file"):
         metafunc.parametrize("database", DATABASES, indirect=True, scope="module")
+
+
+@pytest.fixture(autouse=True)
+def _time_to_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is found does not depend on how busy the machine is."""
+    monkeypatch.setattr(searching, "TIME", 20.0)
 
 
 @pytest.fixture(scope="module")

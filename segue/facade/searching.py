@@ -1,5 +1,6 @@
 """Search for programs and people: within a time, on one snapshot, and in the days of whoever asks."""
 
+import logging
 import time
 from collections.abc import Callable, Iterable
 from datetime import date, datetime
@@ -13,33 +14,38 @@ from segue.core.query import parse
 from segue.core.scope import Scope
 from segue.core.text import cut
 from segue.ports.store import Store, Transaction
-from segue.sessions.searching import Answer, Hit, Wish, search
+from segue.sessions.searching import CUT, INCOMPLETE, Answer, Hit, Wish, search
 
 TIME = 0.25
 """Seconds after which the best so far is the answer."""
 _CONTEXT = 200
 _LOOKED_AT = 2  # messages beside a hit, at first
 
+_log = logging.getLogger(__name__)
+
 T = TypeVar("T")
 Ask = Callable[[Wish], Answer]
 
 
-def answer(store: Store, scope: Scope, query: str, wish: Wish, seconds: float = TIME) -> Answer:
+def answer(store: Store, scope: Scope, query: str, wish: Wish, seconds: float | None = None) -> Answer:
     """What a query asks for, within a time."""
     return consult(store, scope, query, lambda _, ask: ask(wish), seconds)
 
 
-def consult(store: Store, scope: Scope, query: str, work: Callable[[Transaction, Ask], T], seconds: float = TIME) -> T:
+def consult(
+    store: Store, scope: Scope, query: str, work: Callable[[Transaction, Ask], T], seconds: float | None = None
+) -> T:
     """Let `work` ask a query, more than once if it likes, and read what belongs to the answers, all on one snapshot.
 
-    The time is for everything that it asks.
+    The time is for everything that it asks, and begins with the snapshot: nobody is told that there was no time to
+    look because a connection was waited for.
     """
-    asked, zone = parse(query), zone_here()
-    now, deadline = time.time(), time.monotonic() + seconds
-
+    asked, zone, now = parse(query), zone_here(), time.time()
     answers: list[Answer] = []
 
     def read(tx: Transaction) -> T:
+        deadline = time.monotonic() + (TIME if seconds is None else seconds)
+
         def ask(wish: Wish) -> Answer:
             answers.append(search(tx, asked, wish, now, zone, lambda: deadline - time.monotonic()))
             return answers[-1]
@@ -57,7 +63,14 @@ def searching_rows(store: Store, scope: Scope, query: str, wish: Wish) -> list[d
     for name, number in (("limit", wish.limit), ("offset", wish.offset)):
         if number < 0:
             raise Invalid(f"The {name} of a search is 0 or more, not {number}.")
-    return consult(store, scope, query, lambda tx, ask: [as_row(tx, hit) for hit in ask(wish).hits])
+
+    def rows(tx: Transaction, ask: Ask) -> list[dict[str, Any]]:
+        answered = ask(wish)
+        for note in {INCOMPLETE, CUT} & set(answered.notes):  # a list has no other place for it
+            _log.warning("A search may have missed something. %s", note)
+        return [as_row(tx, hit) for hit in answered.hits]
+
+    return consult(store, scope, query, rows)
 
 
 def as_row(tx: Transaction, hit: Hit) -> dict[str, Any]:

@@ -12,7 +12,9 @@ import pytest
 from segue import SessionDB
 from segue.core.errors import Invalid
 from segue.core.messages import Draft
+from segue.facade import searching
 from segue.ports.store import Transaction
+from segue.sessions.searching import INCOMPLETE
 
 
 @pytest.fixture
@@ -141,6 +143,16 @@ def test_days_are_those_of_the_clock_on_the_wall_in_summer_and_in_winter(
             "session:summer NOT after:2026-07-10": [],
         }.items():
             assert [row["session_id"] for row in db.search_messages(f"lisbon {query}")] == expected, query
+
+
+def test_a_list_that_may_lack_something_is_told_of(
+    told: SessionDB, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    told.search_messages("lisbon")
+    assert caplog.messages == []
+    monkeypatch.setattr(searching, "TIME", 0.0)
+    assert told.search_messages("lisbon") == []
+    assert caplog.messages == [f"A search may have missed something. {INCOMPLETE}"]
 
 
 def test_names_and_calls_of_tools_are_searched_too(told: SessionDB) -> None:

@@ -25,6 +25,8 @@ from segue.testing.remote import Backstage
 LANES = 12
 ENOUGH = 5
 """Kills in each place; fewer tell nothing of it."""
+LONGEST_WORK = 3.0
+"""Seconds in which even a busy machine has something to send, if there is anything."""
 PLACES = (
     *("before the accept commit", "committed, not acknowledged", "in the model", "in a tool"),
     *("recorded, not sent", "between chunks"),
@@ -95,7 +97,7 @@ class KillLoop:
             while self.report.kills < kills or (self.report.kills < most and not self._is_telling()):
                 self._talk()
                 pid = await self._born()
-                await asyncio.sleep(self._random.uniform(0.005, self._longest_life))
+                await self._live()
                 await asyncio.to_thread(self._nursery.end, pid)
                 self.report.kills += 1
                 self._place()
@@ -134,6 +136,17 @@ class KillLoop:
         while self._stage.looks == before and time.monotonic() < until:
             await asyncio.sleep(0.002)
         return pid
+
+    async def _live(self) -> None:
+        """For any time; and every other life until it has sent something, however slow the machine is, and a moment."""
+        if self._random.random() < 0.5:
+            await asyncio.sleep(self._random.uniform(0.005, self._longest_life))
+            return
+        enough = len(self._stage.posted) + self._random.randint(1, 4)
+        until = time.monotonic() + LONGEST_WORK
+        while len(self._stage.posted) < enough and time.monotonic() < until:
+            await asyncio.sleep(0.002)
+        await asyncio.sleep(self._random.uniform(0, 0.03))
 
     def _open(self) -> Backstage:
         return Backstage(self._stage, self._folder / "socket", latency=0.02)
