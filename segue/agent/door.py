@@ -1,18 +1,22 @@
-"""The way from asynchronous code to the store: threads of its own, and transactions that outlive cancellation.
+"""The way from asynchronous code to the store, and transactions that outlive cancellation.
 
-What several want to write at the same time is written in one commit, each of it wholly or not at all.
+What several want to write at the same time is written in one commit, each of it wholly or not at all. A file of our
+own is written here and now, for a commit takes less time than it takes to tell a thread of it, and threads get into
+each other's way. Where somebody has to be waited for, a thread does that.
 """
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from copy import copy
 from functools import partial
-from itertools import groupby
+from itertools import groupby, islice
 from queue import Empty, SimpleQueue
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 
+from segue.agent.rounds import Order, Rounds
 from segue.core.scope import Scope
 from segue.ports.store import Store, Transaction
 
@@ -32,26 +36,42 @@ class Wish(NamedTuple):
     done: "asyncio.Future[Any]"
 
 
-class Hand:
+Do = Callable[[list[Wish]], list[Any]]
+"""Says what came of each wish, which may be an error."""
+
+
+class Asked(Protocol):
+    """Somebody who does what is wished for."""
+
+    def ask(self, scope: Scope, work: Any) -> "asyncio.Future[Any]":
+        """What will have come of it."""
+
+    def close(self) -> None:
+        """Wait until everything is done."""
+
+
+class Hand(Asked):
     """A thread that does what it is asked to, in order, and as much at once as is asked meanwhile."""
 
-    def __init__(self, name: str, do: Callable[[list[Wish]], list[Any]], most: int) -> None:
+    def __init__(self, name: str, do: Do, most: int) -> None:
         self._do = do
-        self._most = most
+        self.most = most
         self._wishes: SimpleQueue[Wish | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._has_begun = threading.Lock()
 
     def ask(self, scope: Scope, work: Any) -> "asyncio.Future[Any]":
-        """What will have come of it."""
         wish = Wish(scope, work, asyncio.get_running_loop().create_future())
-        self._wishes.put(wish)
-        if self._has_begun.acquire(blocking=False):
-            self._thread.start()
+        self.take([wish])
         return wish.done
 
+    def take(self, wishes: Sequence[Wish]) -> None:
+        for wish in wishes:
+            self._wishes.put(wish)
+        if wishes and self._has_begun.acquire(blocking=False):
+            self._thread.start()
+
     def close(self) -> None:
-        """Wait until everything is done."""
         self._wishes.put(None)
         if self._thread.is_alive():
             self._thread.join()
@@ -61,7 +81,7 @@ class Hand:
         while is_open:
             wishes = [self._wishes.get()]
             with suppress(Empty):
-                while len(wishes) < self._most:
+                while len(wishes) < self.most:
                     wishes.append(self._wishes.get_nowait())
             is_open = None not in wishes
             for _, some in groupby((wish for wish in wishes if wish), key=lambda wish: wish.scope):
@@ -69,13 +89,60 @@ class Hand:
                 _tell(together, self._do(together))
 
 
+class Pen(Asked):
+    """Does here and now what takes no time, in order; what does, and all that comes behind it, is for a hand.
+
+    `at_once` does as many of the first wishes as it can without waiting, and says what came of those.
+    """
+
+    def __init__(self, hand: Hand, at_once: Do, order: Order) -> None:
+        self._hand = hand
+        self._at_once = at_once
+        self._order = order
+        self._wishes: deque[Wish] = deque()
+        self._is_held_up = False
+
+    def ask(self, scope: Scope, work: Any) -> "asyncio.Future[Any]":
+        wish = Wish(scope, work, asyncio.get_running_loop().create_future())
+        self._wishes.append(wish)
+        if len(self._wishes) == 1 and not self._is_held_up:
+            self._order.ask(self._write)
+        return wish.done
+
+    def close(self) -> None:
+        self._hand.take(self._wishes)
+        self._wishes.clear()
+        self._hand.close()
+
+    def _write(self) -> None:
+        wishes = _alike(islice(self._wishes, self._hand.most))
+        outcomes = self._at_once(wishes) if wishes else []
+        for _ in outcomes or wishes:
+            self._wishes.popleft()
+        if outcomes:
+            _settle(list(zip(wishes, outcomes, strict=False)))
+        elif wishes:
+            self._is_held_up = True
+            wishes[-1].done.add_done_callback(self._go_on)
+            self._hand.take(wishes)
+        if self._wishes and not self._is_held_up:
+            self._order.ask(self._write)
+
+    def _go_on(self, _done: "asyncio.Future[Any]") -> None:
+        self._is_held_up = False
+        if self._wishes:
+            self._order.ask(self._write)
+
+
 class Door:
     """A store, awaited. Whoever is cancelled while a transaction runs still waits for its end."""
 
-    def __init__(self, store: Store, scope: Scope) -> None:
+    def __init__(self, store: Store, scope: Scope, rounds: Rounds | None = None) -> None:
         self.store = store
         self.scope = scope
-        self._writer = Hand("segue-store", partial(_written, store), MOST_TOGETHER)
+        hand, rounds = Hand("segue-store", partial(_written, store), MOST_TOGETHER), rounds or Rounds()
+        at_once = partial(_written_at_once, store, rounds)
+        self._writer: Asked = Pen(hand, at_once, rounds) if store.is_near else hand
         self._reader = Hand("segue-reading", partial(_read, store), 1)
 
     async def write(self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -83,6 +150,12 @@ class Door:
 
     async def read(self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await asked(self._reader, self.scope, partial(_given, work, args, kwargs))
+
+    async def glance(self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """As `read`, for what takes no time where the store is near."""
+        if self.store.is_near:
+            return self.store.read(self.scope, work, *args, **kwargs)
+        return await self.read(work, *args, **kwargs)
 
     def under(self, scope: Scope) -> "Door":
         """The same way, for somebody who may see less."""
@@ -93,6 +166,19 @@ class Door:
     def close(self) -> None:
         self._writer.close()
         self._reader.close()
+
+
+def _alike(wishes: Iterable[Wish]) -> list[Wish]:
+    """The first of them, as many as are of one scope."""
+    _, first = next(groupby(wishes, key=lambda wish: wish.scope), (None, ()))
+    return list(first)
+
+
+def _written_at_once(store: Store, rounds: Rounds, wishes: list[Wish]) -> list[Any]:
+    """What came of those that were written without waiting for anybody. The index follows when there is time."""
+    outcomes = store.write_at_once(wishes[0].scope, [wish.work for wish in wishes])
+    rounds.ask_later(store.index_a_little)
+    return outcomes
 
 
 def _written(store: Store, wishes: list[Wish]) -> list[Any]:
@@ -134,7 +220,7 @@ def _given(work: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]
     return work(tx, *args, **kwargs)
 
 
-async def asked(hand: Hand, scope: Scope, work: Callable[[Transaction], T]) -> T:
+async def asked(hand: Asked, scope: Scope, work: Callable[[Transaction], T]) -> T:
     waiting: asyncio.Future[T] = hand.ask(scope, work)
     try:
         return await asyncio.shield(waiting)

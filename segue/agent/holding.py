@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from segue.agent.door import Door
@@ -12,6 +12,9 @@ from segue.core.leases import RENEWAL_SECONDS, Lease, Run, session_lease
 from segue.ports.store import Transaction
 from segue.sessions import leasing
 from segue.sessions.leasing import IsGone
+
+KEPT_AT_ONCE = 64
+"""Others want to write as well."""
 
 
 class Presence:
@@ -63,7 +66,16 @@ class Presence:
         while True:
             await asyncio.sleep(RENEWAL_SECONDS)
             with contextlib.suppress(StoreError):  # whoever writes next hears of it; the next beat may be well
-                await self.door.write(_beat, self.run.id, list(self._held.values()))
+                await self.door.write(_beat, self.run.id)
+                names = list(self._held)
+                for first in range(0, len(names), KEPT_AT_ONCE):
+                    await self.door.write(self._keep, names[first : first + KEPT_AT_ONCE])
+
+    def _keep(self, tx: Transaction, names: Sequence[str]) -> None:
+        """Keep what is still held when it comes to that; what was let go of before stays so."""
+        for name in names:
+            if lease := self._held.get(name):
+                leasing.keep(tx, lease)
 
 
 class Holds(Protocol):
@@ -110,7 +122,5 @@ def _release(tx: Transaction, leases: Collection[Lease]) -> None:
         leasing.release(tx, lease)
 
 
-def _beat(tx: Transaction, run_id: str, held: Collection[Lease]) -> None:
+def _beat(tx: Transaction, run_id: str) -> None:
     tx.leases.change_run(run_id, beat_at=tx.leases.now())
-    for lease in held:
-        leasing.keep(tx, lease)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from segue.agent.door import Door
 from segue.agent.holding import Presence
+from segue.agent.rounds import Rounds
 from segue.core.leases import Run, platform_lease
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.streaming import Streaming
@@ -60,7 +61,8 @@ def assemble(
 
     What arrives and what is sent have doors of their own, so that the answers that are written keep neither waiting.
     """
-    door, front, back = (Door(grounds.store, OWNER_AT_CONSOLE) for _ in range(3))
+    rounds = Rounds()
+    door, front, back = (Door(grounds.store, OWNER_AT_CONSOLE, rounds) for _ in range(3))
     presence = Presence(door, grounds.run, grounds.is_gone, is_alone=grounds.is_alone)
     desk = Desk(front, routing, lambda accepted: gateway.accepted(accepted))
     connections = [Connection(back, presence, one, desk, lambda fact: gateway.told(fact)) for one in platforms]

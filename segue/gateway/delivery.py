@@ -91,7 +91,7 @@ class Delivery:
         """Find what is to be sent and not known yet."""
         known = frozenset(self._known)
         name, account = self.platform.name, self.platform.account
-        for letter in await self.door.read(lambda tx: tx.outbox.unsent(name, account, known)):
+        for letter in await self.door.glance(lambda tx: tx.outbox.unsent(name, account, known)):
             self._known.add(letter.id)
             self._chats.setdefault(letter.chat, deque()).append(letter)
         for chat in list(self._chats):

@@ -1,21 +1,27 @@
-"""Where messages arrive: each is put down before anybody is told so. Those that come at once share a commit."""
+"""Where messages arrive: each is put down before anybody is told so. Those that come at once share a commit.
+
+What arrives goes before everything else: it is put down as soon as it is there, and answers wait.
+"""
 
 import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
-from segue.agent.door import Door, Hand, Wish
+from segue.agent.door import Asked, Door, Hand, Pen, Wish
+from segue.agent.rounds import Promptly
 from segue.core.errors import InvalidSource, StoreError
 from segue.core.inbound import Inbound, Receipt
 from segue.core.keys import place_of
 from segue.core.sources import SessionSource
 from segue.ports.failpoints import Point, reached
+from segue.ports.store import Transaction
 from segue.sessions.accepting import Accepted
 from segue.sessions.admitting import Ignored, Routing, admit_all
 from segue.sessions.learning import learn
 
-MOST_AT_ONCE = 256
+MOST_AT_ONCE = 64
 
 Outcome = Accepted | Ignored
 
@@ -29,7 +35,8 @@ class Desk:
         self._door = door
         self._routing = routing
         self._accepted = accepted
-        self._hand = Hand("segue-desk", self._put_down, MOST_AT_ONCE)
+        hand = Hand("segue-desk", self._put_down, MOST_AT_ONCE)
+        self._clerk: Asked = Pen(hand, self._put_down_at_once, Promptly()) if door.store.is_near else hand
         self._open: set[asyncio.Future[Outcome]] = set()
         self.is_open = True
 
@@ -42,7 +49,7 @@ class Desk:
         except InvalidSource as error:
             _log.error("A message that can have no lane was left aside: %s", error)
             return Receipt.IGNORED  # brought again it would be the same
-        put_down = self._hand.ask(self._door.scope, (inbound, time.time()))
+        put_down = self._clerk.ask(self._door.scope, (inbound, time.time()))
         self._open.add(put_down)
         put_down.add_done_callback(self._settled)
         return _receipt(await asyncio.shield(put_down))
@@ -59,7 +66,7 @@ class Desk:
         self.is_open = False
         if self._open:
             await asyncio.wait(self._open)
-        await asyncio.to_thread(self._hand.close)
+        await asyncio.to_thread(self._clerk.close)
 
     def _settled(self, put_down: "asyncio.Future[Outcome]") -> None:
         """It is noticed also when nobody waits for it any more."""
@@ -70,14 +77,25 @@ class Desk:
         if isinstance(outcome, Accepted):
             self._accepted(outcome)
 
-    # In a thread of its own
+    def _put_down_at_once(self, wishes: Sequence[Wish]) -> list[Outcome | BaseException]:
+        """As `_put_down`, if nobody has to be waited for; nothing otherwise."""
+        reached(Point.BEFORE_ACCEPT)
+        works = [partial(_admitted, [wish.work for wish in wishes], self._routing)]
+        for outcomes in self._door.store.write_at_once(self._door.scope, works):
+            if not isinstance(outcomes, Exception):
+                reached(Point.AFTER_ACCEPT)
+                return [*outcomes]
+        return []
+
+    # In a thread
 
     def _put_down(self, wishes: Sequence[Wish]) -> list[Outcome | BaseException]:
         """What comes at once shares a commit. The store's trouble is everybody's, any other that of one message."""
         reached(Point.BEFORE_ACCEPT)
         arrived = [wish.work for wish in wishes]
         try:
-            outcomes: list[Outcome | BaseException] = [*self._admitted(arrived)]
+            work = partial(_admitted, arrived, self._routing)
+            outcomes: list[Outcome | BaseException] = [*self._door.store.write(self._door.scope, work)]
         except StoreError as error:
             return [error] * len(wishes)
         except Exception as error:  # noqa: BLE001 - nobody may wait for ever, whatever it was
@@ -85,8 +103,9 @@ class Desk:
         reached(Point.AFTER_ACCEPT)
         return outcomes
 
-    def _admitted(self, arrived: "list[tuple[Inbound, float]]") -> list[Outcome]:
-        return self._door.store.write(self._door.scope, admit_all, arrived, self._routing)
+
+def _admitted(arrived: "list[tuple[Inbound, float]]", routing: Routing, tx: Transaction) -> list[Outcome]:
+    return admit_all(tx, arrived, routing)
 
 
 def _receipt(outcome: Outcome) -> Receipt:

@@ -30,9 +30,14 @@ class FencedDoor(Door):
         return await super().write(fenced)
 
     async def read(self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        def fenced(tx: Transaction) -> T:
-            if self.lease is not None and not is_ours(tx, self.lease):
-                raise LeaseLost("Another gateway is connected there now.")
-            return work(tx, *args, **kwargs)
+        return await super().read(self._ours, work, *args, **kwargs)
 
-        return await super().read(fenced)
+    async def glance(self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await super().glance(self._ours, work, *args, **kwargs)
+
+    def _ours(
+        self, tx: Transaction, work: Callable[Concatenate[Transaction, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        if self.lease is not None and not is_ours(tx, self.lease):
+            raise LeaseLost("Another gateway is connected there now.")
+        return work(tx, *args, **kwargs)

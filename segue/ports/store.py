@@ -588,6 +588,10 @@ class Transaction(Protocol):
 
 
 class Store(Protocol):
+    @property
+    def is_near(self) -> bool:
+        """Whether this process writes and reads what there is by itself, which takes no time as a rule."""
+
     def write(
         self, scope: Scope, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
@@ -600,6 +604,18 @@ class Store(Protocol):
 
     def write_together(self, scope: Scope, works: "Sequence[Callable[[Transaction], T]]") -> list[T | Exception]:
         """Run several units of work in one transaction: each is done wholly or not at all, whatever the others do."""
+
+    def write_at_once(self, scope: Scope, works: "Sequence[Callable[[Transaction], T]]") -> list[T | Exception]:
+        """As many of several units of work as a moment allows, in one commit; none if anybody has to be waited for.
+
+        What came of the first ones. What is left is for `write_together`, also if something went wrong.
+        """
+
+    def index_a_little(self) -> bool:
+        """Take a few of the messages that were written at once into the search index, if many wait; whether to go on.
+
+        Whoever else writes need not think of it.
+        """
 
     def begin_index_again(self) -> None:
         """Let the search index be made anew, behind what is written from now on; not if it is held or cannot be."""

@@ -11,7 +11,8 @@ import apsw
 
 from segue.storage.sql import Executor, Parameters, Row
 
-BUSY_TIMEOUT_MS = 1000
+BUSY_SECONDS = 1.0
+_COMMITS_REMEMBERED = 20
 PREPARED = 500
 """Statements that are kept ready: more than there are in all that happens again and again."""
 READING, WRITING = "BEGIN", "BEGIN IMMEDIATE"
@@ -27,7 +28,12 @@ class SqliteConnection(Executor):
         flags = apsw.SQLITE_OPEN_READWRITE if writes else apsw.SQLITE_OPEN_READONLY
         uri = f"file:{_uri_path(path)}?immutable=1" if is_immutable else str(path)
         self.handle = apsw.Connection(uri, flags=flags | apsw.SQLITE_OPEN_URI, statementcachesize=PREPARED)
-        self.handle.set_busy_timeout(BUSY_TIMEOUT_MS)
+        # Otherwise most statements that join or sort are compiled anew whenever they are run with other values.
+        self.handle.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+        self.handle.set_busy_timeout(int(BUSY_SECONDS * 1000))
+        self._is_patient = True
+        self.commit_seconds = 0.0
+        """How long a commit has taken lately."""
         settings = ["foreign_keys=ON", "mmap_size=0", "trusted_schema=OFF", "cell_size_check=ON"]
         if writes:
             settings += ["synchronous=FULL", "secure_delete=ON"]
@@ -72,12 +78,17 @@ class SqliteConnection(Executor):
         return {str(row[1]) for row in self.rows(f"PRAGMA table_xinfo({table})")}
 
     @contextmanager
-    def transaction(self, begin: str) -> Iterator[None]:
+    def transaction(self, begin: str, *, is_patient: bool = True) -> Iterator[None]:
+        if is_patient != self._is_patient:
+            self._is_patient = is_patient
+            self.handle.set_busy_timeout(int(BUSY_SECONDS * 1000) if self._is_patient else 0)
         self.handle.execute(begin)
         try:
             yield
             if begin != READING or self.handle.in_transaction:  # a damaged search index can end a snapshot
+                began = time.perf_counter()
                 self.handle.execute("COMMIT")
+                self.commit_seconds += (time.perf_counter() - began - self.commit_seconds) / _COMMITS_REMEMBERED
         except BaseException:
             if self.handle.in_transaction:
                 with suppress(apsw.Error):  # the first error is the one to hear about

@@ -10,6 +10,8 @@ from segue.core.errors import StoreBusy, StoreConflict, StoreTaken
 T = TypeVar("T")
 
 PATIENCE = 30.0
+MOMENT = 0.005
+"""As long may somebody wait who has other things to do."""
 MOST_CLASHES = 5
 """Somebody who was first by a moment is seen the next time; who is still in the way then will stay there."""
 PAUSES = (0.020, 0.150)

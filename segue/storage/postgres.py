@@ -63,6 +63,7 @@ class PostgresEngine:
     """Messages are indexed in the transaction that stores them."""
     reads_beside_writer = True
     is_awaited = False
+    is_near = is_quick = False
 
     def __init__(self, url: str, *, read_only: bool = False) -> None:
         self.url = url

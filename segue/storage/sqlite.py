@@ -26,17 +26,19 @@ from segue.core.messages import Draft
 from segue.core.scope import OWNER_AT_CONSOLE, Scope
 from segue.ports.store import Search
 from segue.storage import guards
+from segue.storage.checkpoints import Checkpoints
 from segue.storage.connection import READING, WRITING, SqliteConnection, sqlite_version
 from segue.storage.faults import our_errors, translated
 from segue.storage.ownership import APPLICATION_ID, check_age, is_ours
-from segue.storage.patience import patiently
+from segue.storage.patience import MOMENT, patiently
 from segue.storage.schema import MIGRATIONS, SCHEMA_VERSION, declare
 from segue.storage.search_index import create_index, forget_deleted
 from segue.storage.sql import Executor
 from segue.storage.turnstile import Turnstile
 
 OLDEST_SAFE_SQLITE = (3, 51, 3)  # before it, a race between a checkpoint and a writer could corrupt the file
-CHECKPOINT_EVERY = 50
+QUICK_SECONDS = 0.005
+"""As long may a commit take as a rule, so that somebody who has other things to do makes it themselves."""
 IDLE_READERS = 8
 PATIENCE_WITH_READERS = 5.0
 
@@ -44,13 +46,11 @@ PATIENCE_WITH_READERS = 5.0
 class SqliteEngine:
     """A database file: opened carefully, handed out one transaction at a time."""
 
-    index_follows = True
+    index_follows = is_near = True
 
     @property
     def reads_beside_writer(self) -> bool:
         return not self._notices  # which speak of a file system where there can be no log
-
-    """Messages are indexed behind the transaction that stores them."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         if tuple(map(int, sqlite_version().split("."))) < OLDEST_SAFE_SQLITE:
@@ -60,10 +60,10 @@ class SqliteEngine:
         self._is_immutable = False
         self._unusable: Callable[[], StoreError] | None = None
         self._damage: str | None = None
+        self._checkpoints = Checkpoints(self.path, self._is_damaged)
         self._writing = Turnstile()
         self._readers: list[SqliteConnection] = []
         self._pool = threading.Lock()
-        self._writes = 0
         if guards.is_on_network(self.path.parent):
             self._notices.append(f"{self.path} is on a network file system: one process at a time, and slower.")
         self._writer: SqliteConnection | None = None
@@ -78,6 +78,10 @@ class SqliteEngine:
     def is_awaited(self) -> bool:
         return self._writing.is_awaited
 
+    @property
+    def is_quick(self) -> bool:
+        return self._writer is not None and self._writer.commit_seconds < QUICK_SECONDS
+
     @contextmanager
     def writing(self, patience: float, _scope: Scope = OWNER_AT_CONSOLE) -> Iterator[Executor]:
         """A transaction that changes the database; raises `StoreBusy` when others hold it."""
@@ -87,9 +91,10 @@ class SqliteEngine:
         if not self._writing.acquire(max(patience, 0)):
             raise StoreBusy(f"Another thread has been writing to {self.path} for too long.")
         try:
-            with self._our_errors(), writer.transaction(WRITING):
+            with self._our_errors(), writer.transaction(WRITING, is_patient=patience > MOMENT):
                 yield writer
-            self._count_write(writer)
+            if self.reads_beside_writer:
+                self._checkpoints.count(writer)
         finally:
             self._writing.release()
 
@@ -191,6 +196,7 @@ class SqliteEngine:
         with self._writing, self._pool:
             if self._unusable is None:
                 self._unusable = StoreClosed
+                self._checkpoints.close()
                 for connection in self._connections():
                     connection.handle.close()
                 self._readers.clear()
@@ -198,7 +204,7 @@ class SqliteEngine:
 
     def abandon(self) -> list[object]:
         self._unusable = StoreForked
-        return [connection.handle for connection in self._connections()]
+        return [connection.handle for connection in [*self._connections(), *self._checkpoints.connections]]
 
     def _connections(self) -> list[SqliteConnection]:
         return self._readers if self._writer is None else [*self._readers, self._writer]
@@ -220,16 +226,8 @@ class SqliteEngine:
                 return
         reader.handle.close()
 
-    def _count_write(self, writer: SqliteConnection) -> None:
-        self._writes += 1
-        if self._writes % CHECKPOINT_EVERY:
-            return
-        try:
-            writer.handle.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-        except apsw.CorruptError as error:
-            self._damage = str(translated(error, self.path))
-        except apsw.Error:
-            return  # somebody else is at it, or the disk is full: the commit stands, and the next one will tell
+    def _is_damaged(self, error: apsw.CorruptError) -> None:
+        self._damage = str(translated(error, self.path))
 
     @contextmanager
     def _our_errors(self) -> Iterator[None]:

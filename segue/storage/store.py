@@ -29,7 +29,7 @@ from segue.storage.health import SqlHealth
 from segue.storage.indexing import Indexing
 from segue.storage.messages import SqlMessages
 from segue.storage.meta import SqlMeta
-from segue.storage.patience import PATIENCE, patiently
+from segue.storage.patience import MOMENT, PATIENCE, patiently
 from segue.storage.sessions import SqlSessions
 from segue.storage.sql import Executor
 from segue.storage.trash import SqlTrash
@@ -37,7 +37,7 @@ from segue.storage.trash import SqlTrash
 if TYPE_CHECKING:
     from segue.storage.copying import Contents
 
-TOGETHER_SECONDS, HURRIED_SECONDS = 0.010, 0.001
+TOGETHER_SECONDS, HURRIED_SECONDS, AT_ONCE_SECONDS = 0.010, 0.001, 0.001
 """For how long units of work join a commit that others wait for."""
 
 P = ParamSpec("P")
@@ -49,6 +49,8 @@ class Engine(Protocol):
 
     index_follows: bool
     """Whether messages are indexed behind the transaction that stores them, or in it."""
+    is_near: bool
+    """Whether it is a file of ours, and no server."""
 
     @property
     def reads_beside_writer(self) -> bool:
@@ -57,6 +59,10 @@ class Engine(Protocol):
     @property
     def is_awaited(self) -> bool:
         """Whether another thread waits for the one that writes now."""
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether a commit takes less time than it takes to have it done by somebody else."""
 
     def writing(self, patience: float, scope: Scope) -> AbstractContextManager[Executor]: ...
     def reading(self, scope: Scope) -> AbstractContextManager[Executor]: ...
@@ -167,6 +173,8 @@ class SqlStore:
     def __init__(self, engine: Engine, patience: float = PATIENCE) -> None:
         self._engine = engine
         self._patience = patience
+        self._newest = 0
+        self._is_indexing = False
         self._indexing = Indexing(self._index_state, self._index_more, self._begin_again, patience)
 
     def write(
@@ -206,6 +214,31 @@ class SqlStore:
                 self._indexing.follow(newest)
         return [outcomes[number] for number in range(len(works))]
 
+    def write_at_once(self, scope: Scope, works: Sequence[Callable[[Transaction], T]]) -> list[T | Exception]:
+        """As many of several units of work as a moment allows, in one commit; none if anybody has to be waited for.
+
+        What came of the first ones. What is left is for `write_together`, also if something went wrong.
+        """
+        if not self._engine.is_quick:
+            return []
+        at_work: list[int] = []
+        try:
+            found, newest = self._attempt_all(scope, works, range(len(works)), at_work, MOMENT, AT_ONCE_SECONDS)
+        except StoreBusy:
+            return []
+        except Exception as error:  # noqa: BLE001 - whoever asked for it is told
+            before = at_work[0] if at_work else 0
+            return self.write_at_once(scope, works[:before]) if before else [error] * len(at_work)
+        self._newest = max(self._newest, newest)
+        return list(found.values())
+
+    def index_a_little(self) -> bool:
+        """Take a few messages into the index if many wait; whether it is worth while to go on."""
+        if not self._engine.index_follows or (not self._is_indexing and not self._indexing.is_behind(self._newest)):
+            return False
+        self._is_indexing = self._indexing.follow_a_little()
+        return self._is_indexing
+
     def _attempt_all(
         self,
         scope: Scope,
@@ -213,13 +246,14 @@ class SqlStore:
         left: Sequence[int],
         at_work: list[int],
         seconds_left: float,
+        most_seconds: float = TOGETHER_SECONDS,
     ) -> tuple[dict[int, T | Exception], int]:
         found: dict[int, T | Exception] = {}
         newest = 0
         with self._engine.writing(seconds_left, scope) as executor:
             began = time.monotonic()
             for number in left:
-                longest = HURRIED_SECONDS if self._engine.is_awaited else TOGETHER_SECONDS
+                longest = HURRIED_SECONDS if self._engine.is_awaited else most_seconds
                 if found and time.monotonic() - began > longest:
                     break  # the rest has a commit of its own, so that others get between
                 at_work[:] = [number]
@@ -273,6 +307,10 @@ class SqlStore:
     def index_all(self, advance: Callable[[int], object] = bool, *, anew: bool = False) -> None:
         """Take every message into the index that is not in it; or all of them, from the first one on."""
         self._indexing.catch_up(advance, anew=anew)
+
+    @property
+    def is_near(self) -> bool:
+        return self._engine.is_near
 
     @property
     def reads_beside_writer(self) -> bool:

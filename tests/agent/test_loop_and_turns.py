@@ -172,14 +172,18 @@ def test_half_an_answer_is_kept(store: SqlStore) -> None:
 def full(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
     """While the list holds something, every change meets a full disk."""
     switch: list[bool] = []
-    write = SqlStore.write
+    write, write_at_once = SqlStore.write, SqlStore.write_at_once
 
     def refused(self: SqlStore, *arguments: Any, **named: Any) -> Any:
         if switch:
             raise StoreFull("The disk is full: nothing was written.")
         return write(self, *arguments, **named)
 
+    def refused_at_once(self: SqlStore, *arguments: Any) -> Any:
+        return [] if switch else write_at_once(self, *arguments)
+
     monkeypatch.setattr(SqlStore, "write", refused)
+    monkeypatch.setattr(SqlStore, "write_at_once", refused_at_once)
     yield switch
     switch.clear()
 

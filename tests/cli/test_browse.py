@@ -453,6 +453,7 @@ def test_an_empty_home_says_so_and_no_key_does_harm(store: SqlStore) -> None:
     drive(store, script)
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("size", [WIDE, NARROW, (99, 30), (40, 12), (20, 6)])
 @pytest.mark.parametrize("kind", [kind for kind in HOSTILE if kind != "empty"])
 def test_stored_text_is_drawn_literally_and_breaks_nothing(store: SqlStore, kind: str, size: tuple[int, int]) -> None:

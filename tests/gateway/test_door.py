@@ -1,15 +1,25 @@
 """What several want to write at the same time shares a commit, and nothing else."""
 
 import asyncio
+import threading
+from collections.abc import Callable
+from functools import partialmethod
 
 import pytest
 
 from segue.agent.door import Door
 from segue.core.errors import Invalid
+from segue.core.messages import draft
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.sessions import Session
-from segue.ports.store import Transaction
+from segue.facade.searching import answer
+from segue.ports.store import IndexState, Transaction, Waiting
+from segue.sessions.recording import append_message
+from segue.sessions.searching import Wish
 from segue.sessions.starting import create_session
+from segue.storage.indexing import BATCH
+from segue.storage.sqlite import SqliteEngine
+from segue.storage.sqlite_search import SqliteSearch
 from segue.storage.store import SqlStore
 
 
@@ -74,3 +84,119 @@ def test_whoever_is_cancelled_waits_for_what_has_begun(store: SqlStore) -> None:
 
     asyncio.run(work())
     door.close()
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_file_of_our_own_is_written_here_and_now(store: SqlStore) -> None:
+    door = Door(store, OWNER)
+    assert asyncio.run(door.write(lambda _tx: threading.current_thread())) is threading.main_thread()
+    door.close()
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_who_else_writes_is_waited_for_by_a_thread_and_nobody_overtakes(store: SqlStore) -> None:
+    door, order, rounds = Door(store, OWNER), list[int](), 0
+    is_held, may_go = threading.Event(), threading.Event()
+
+    def hold(_tx: Transaction) -> None:
+        is_held.set()
+        may_go.wait(10)
+
+    def note(_tx: Transaction, number: int) -> threading.Thread:
+        order.append(number)
+        return threading.current_thread()
+
+    async def one(number: int) -> threading.Thread:
+        return await door.write(note, number)
+
+    async def work() -> list[threading.Thread]:
+        nonlocal rounds
+        holding = asyncio.create_task(asyncio.to_thread(store.write, OWNER, hold))
+        await asyncio.to_thread(is_held.wait)
+        writing = [asyncio.create_task(one(number)) for number in range(20)]
+        for _ in range(20):
+            await asyncio.sleep(0.01)
+            rounds += 1
+        assert order == []
+        may_go.set()
+        found = await asyncio.gather(*writing, one(20))
+        await holding
+        return [*found, await one(21)]
+
+    where = asyncio.run(work())
+    door.close()
+    assert rounds == 20, "the loop went on meanwhile"
+    assert order == list(range(22))
+    assert where[0] is not threading.main_thread()
+    assert where[-1] is threading.main_thread(), "nobody writes any more"
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_slow_disk_keeps_nobody_waiting(store: SqlStore, engine: SqliteEngine) -> None:
+    door = Door(store, OWNER)
+    with engine.alone() as writer:
+        writer.commit_seconds = 0.1
+    assert asyncio.run(door.write(lambda _tx: threading.current_thread())) is not threading.main_thread()
+    door.close()
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_whoever_comes_in_waits_for_one_thing_at_most(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("segue.storage.store.AT_ONCE_SECONDS", 0.0)
+    door, done = Door(store, OWNER), list[int]()
+    waits: list[int] = []
+
+    async def come_in() -> None:
+        """As a message does: from its socket to us it takes a few rounds."""
+        before = len(done)
+        for _ in range(3):
+            await asyncio.sleep(0)
+        waits.append(len(done) - before)
+
+    async def work() -> None:
+        writing = [asyncio.create_task(door.write(lambda _tx: done.append(1))) for _ in range(50)]
+        while len(done) < 50:
+            await come_in()
+        await asyncio.gather(*writing)
+
+    asyncio.run(work())
+    door.close()
+    assert max(waits) == 1
+    assert len(waits) >= 50
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_what_was_asked_for_is_done_when_the_door_closes(store: SqlStore) -> None:
+    door = Door(store, OWNER)
+
+    async def work() -> None:
+        writing = asyncio.create_task(door.write(begin, "last"))
+        await asyncio.sleep(0)
+        door.close()
+        assert await writing == "last"
+
+    asyncio.run(work())
+
+
+def _counted(search: SqliteSearch, counts: list[int], take_in: Callable[..., None], waiting: Waiting) -> None:
+    counts.append(waiting.upto - waiting.after)
+    take_in(search, waiting)
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_the_index_follows_a_little_at_a_time(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    door = Door(store, OWNER)
+
+    async def work() -> IndexState:
+        await door.write(begin, "talk")
+        for number in range(BATCH + 40):
+            await door.write(append_message, "talk", draft("user", f"lisbon {number}", 1.0))
+        return await door.read(lambda tx: tx.search.state())
+
+    taken_in: list[int] = []
+    monkeypatch.setattr(SqliteSearch, "take_in", partialmethod(_counted, taken_in, SqliteSearch.take_in))
+    state = asyncio.run(work())
+    door.close()
+    assert (state.last_id, state.indexed_to) == (BATCH + 40, BATCH)
+    assert taken_in == [8] * (BATCH // 8)
+    assert len(answer(store, OWNER, "lisbon", Wish(limit=500)).hits) == BATCH + 40

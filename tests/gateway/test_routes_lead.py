@@ -64,6 +64,8 @@ def test_rules_for_groups_hold_for_what_is_delivered_to_one(store: SqlStore, tex
 class Stuck:
     """A store that answers when it is told to."""
 
+    is_near = False
+
     def __init__(self) -> None:
         self.answers = threading.Event()
 

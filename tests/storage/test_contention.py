@@ -14,8 +14,9 @@ from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.sessions import Session
 from segue.ports.store import Transaction
 from segue.sessions import starting
+from segue.storage.checkpoints import CHECKPOINT_EVERY
 from segue.storage.patience import patiently
-from segue.storage.sqlite import CHECKPOINT_EVERY, SqliteEngine
+from segue.storage.sqlite import SqliteEngine
 from segue.storage.store import SqlStore
 
 
@@ -126,6 +127,9 @@ def test_the_log_is_carried_over_every_fifty_writes(home: Path) -> None:
             db.create_session()
         assert (home / "state.db").stat().st_size == before
         db.create_session()
+        until = time.monotonic() + 10  # it is done beside whoever writes
+        while (home / "state.db").stat().st_size == before and time.monotonic() < until:
+            time.sleep(0.01)
         assert (home / "state.db").stat().st_size > before
 
 

@@ -12,6 +12,7 @@ from segue.core.scope import OWNER_AT_CONSOLE, Principal, Scope
 from segue.core.sessions import Session
 from segue.ports.store import Filter, Transaction
 from segue.sessions import listing, recording
+from segue.storage.checkpoints import CHECKPOINT_EVERY
 from segue.storage.connection import SqliteConnection
 from segue.storage.sqlite import SqliteEngine
 from segue.storage.store import SqlStore
@@ -24,7 +25,7 @@ class Meter:
     """Counts the steps and remembers the statements of every connection that is opened."""
 
     def __init__(self) -> None:
-        self.steps = 0
+        self.steps = self.compiled_again = 0
         self.statements: list[str] = []
 
     def watch(self, connection: apsw.Connection) -> None:
@@ -34,6 +35,7 @@ class Meter:
         status = event["stmt_status"]
         assert isinstance(status, dict)
         self.steps += status["SQLITE_STMTSTATUS_VM_STEP"]
+        self.compiled_again += status["SQLITE_STMTSTATUS_REPREPARE"]
         self.statements.append(str(event["sql"]))
 
     def cost(self, work: Callable[[], object]) -> int:
@@ -138,3 +140,24 @@ def test_whoever_looks_with_sql_is_served_by_an_index_and_nothing_is_sorted(
     plain.close()
     assert len(plan) == 1
     assert plan[0].startswith(step)
+
+
+def test_no_statement_is_compiled_again_for_other_values(files: tuple[Path, Path], meter: Meter) -> None:
+    with SqlStore(SqliteEngine(files[1])) as store:
+        for number in range(20):
+            store.read(ALICE, lambda tx, key: tx.lanes.find(key), f"agent:main:telegram:dm:{number}")
+            store.read(ALICE, listing.list_rows, INTERACTIVE._replace(sources=(f"source{number}",)))
+    assert len(meter.statements) >= 40
+    assert meter.compiled_again == 0
+
+
+def test_the_log_begins_anew_however_much_is_written(tmp_path: Path) -> None:
+    """Whoever writes without a pause would make it longer and longer, for it is taken in beside them."""
+    with SqlStore(SqliteEngine(tmp_path / "state.db")) as store:
+        store.write(OWNER_AT_CONSOLE, fill, 2, 0)
+        for number in range(16 * CHECKPOINT_EVERY):
+            said = draft("user", f"{number:06} " * 10_000, 1.0)
+            store.write(OWNER_AT_CONSOLE, recording.append_message, "s000001", said)
+        log = (tmp_path / "state.db-wal").stat().st_size
+    assert log < 16_000_000
+    assert (tmp_path / "state.db").stat().st_size > 48_000_000

@@ -76,7 +76,7 @@ def test_without_the_row_of_what_is_shown_it_would_not_be(tmp_path: Path, nurser
 @pytest.mark.parametrize("control", ["acknowledge first", "forget names"])
 def test_without_its_guards_it_would(tmp_path: Path, nursery: Nursery, control: str) -> None:
     """The same people, the same kills, and one promise taken out: the checks must notice."""
-    report = asyncio.run(KillLoop(tmp_path / "state.db", nursery, control=control).run(40))
+    report = asyncio.run(KillLoop(tmp_path / "state.db", nursery, control=control).run(rounds(15, in_torture=40)))
     print(report)
     assert report.lost if control == "acknowledge first" else report.violations
 

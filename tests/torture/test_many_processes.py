@@ -40,7 +40,7 @@ WRITER = """
 
 IMPATIENT = """
     from segue.storage import connection, store
-    connection.BUSY_TIMEOUT_MS = 0
+    connection.BUSY_SECONDS = 0
     store.patiently = lambda attempt, patience: attempt(0.0)
 """
 
@@ -49,7 +49,7 @@ UNCOMMITTED = """
     from segue.storage.connection import SqliteConnection
     begun = 0
     @contextmanager
-    def transaction(self, begin):
+    def transaction(self, begin, *, is_patient=True):
         global begun
         if not self.handle.in_transaction:
             self.handle.execute(begin)
