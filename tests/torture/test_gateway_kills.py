@@ -15,7 +15,7 @@ from segue.ports.failpoints import COMPRESSING, REMEMBERING, SHOWING, Point
 NOT_IN_A_LANE = {Point.BEFORE_TURN_OPENS, Point.AFTER_TURN_OPENS}
 POINTS = [point for point in Point if point not in COMPRESSING | REMEMBERING | NOT_IN_A_LANE]
 
-pytestmark = [pytest.mark.torture, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.torture, pytest.mark.timeout(rounds(600, in_torture=3600))]
 
 
 @pytest.fixture(scope="module")
