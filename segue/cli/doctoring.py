@@ -64,7 +64,8 @@ def _sum_up(results: list[Result], fix: bool) -> None:
     left = [one for result in results for one, done in zip(result.findings, result.mended, strict=True) if not done]
     problems = [one for one in left if one.severity is Severity.PROBLEM]
     if not problems:
-        say("All is well." if not fix or not any(any(result.mended) for result in results) else "All is well now.")
+        well = "All is well now" if fix and any(any(result.mended) for result in results) else "All is well"
+        say(f"{well}; {count(len(left), 'note')} above." if left else f"{well}.")
         return
     mendable = sum(one.mend is not None for one in problems)
     mends = f"; `segue doctor --fix` mends {'it' if len(problems) == 1 else f'{mendable} of them'}"

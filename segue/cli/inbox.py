@@ -6,9 +6,18 @@ import click
 
 from segue import app
 from segue.cli.completing import complete_lane
-from segue.cli.lane_words import MESSAGES, entry_cells, entry_row
+from segue.cli.lane_words import (
+    LETTERS,
+    MESSAGES,
+    entry_cells,
+    entry_facts,
+    entry_row,
+    entry_text,
+    letter_cells,
+    letter_row,
+)
 from segue.cli.options import AS_JSON, DRY_RUN, YES
-from segue.cli.output import confirm, note, show_json
+from segue.cli.output import confirm, note, say, show_json, table
 from segue.cli.previews import Preview
 from segue.core.inbox import OPEN, UNANSWERED, Entry, InboxState
 from segue.core.scope import OWNER_AT_CONSOLE
@@ -17,6 +26,7 @@ from segue.sessions import requeueing
 from segue.sessions.overseeing import find_lane
 
 _MOST = 10**9
+_INDENT = 14
 _MESSAGES = Preview("message", MESSAGES, entry_cells, entry_row)
 
 
@@ -45,6 +55,26 @@ def list_(every: bool, state: tuple[str, ...], limit: int, as_json: bool) -> Non
         _MESSAGES.table(found)
     else:
         note("There are no such messages." if every or state else "Nothing waits, and everything was answered.")
+
+
+@inbox.command()
+@click.argument("number", type=int, metavar="ID")
+@AS_JSON
+def show(number: int, as_json: bool) -> None:
+    """Show one message whole, what became of it, and what was sent in answer."""
+    with app.open_for_reading() as store:
+        entry, replies = store.read(OWNER_AT_CONSOLE, requeueing.look_at_message, number)
+    if as_json:
+        show_json(entry_row(entry) | {"replies": [letter_row(letter) for letter in replies]})
+        return
+    for name, text in entry_facts(entry, time.time()):
+        say(f"{name:<{_INDENT}}{text}", bold=not name)
+    say()
+    for line in entry_text(entry).splitlines():
+        say(f"  {line}")
+    if replies:
+        say()
+        table(LETTERS, [letter_cells(letter, time.time()) for letter in replies])
 
 
 @inbox.command()

@@ -7,7 +7,7 @@ from segue.cli.output import Column
 from segue.core.inbox import ERASED, Entry
 from segue.core.leases import Run
 from segue.core.lifecycle import Phase
-from segue.core.moments import ago
+from segue.core.moments import ago, instant
 from segue.core.origins import origin_of
 from segue.core.outbox import Letter
 from segue.core.policy import ResetMode, ResetPolicy
@@ -108,10 +108,28 @@ def moment(at: datetime) -> str:
 
 
 def entry_cells(entry: Entry, now: float) -> list[str]:
-    text = "(removed for good)" if entry.origin == ERASED else shorten(one_line(entry.text), _TEXT)
+    text = shorten(one_line(entry_text(entry)), _TEXT)
     who = entry.author or entry.person
     age = ago(entry.admitted_at, now)
     return [str(entry.id), entry.state, age, who, entry.lane_key, text, entry.reason or ""]
+
+
+def entry_text(entry: Entry) -> str:
+    return "(removed for good)" if entry.origin == ERASED else entry.text
+
+
+def entry_facts(entry: Entry, now: float) -> list[tuple[str, str]]:
+    """What is known of a message but for what it says, each with its name."""
+    said = instant(entry.admitted_at)
+    facts = [
+        ("From", f"{entry.author} ({entry.person})" if entry.author else entry.person),
+        ("State", entry.state if entry.reason is None else f"{entry.state}: {entry.reason}"),
+        ("Accepted", f"{moment(said)} ({ago(entry.admitted_at, now)})"),
+        ("Came as", f"{entry.message_id} on {entry.platform}"),
+        ("Lane", entry.lane_key),
+        ("Conversation", entry.session_id or "none yet"),
+    ]
+    return [(name, one_line(text)) for name, text in facts]
 
 
 def letter_cells(letter: Letter, now: float) -> list[str]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from segue.core.errors import Invalid, NotFound
 from segue.core.inbox import ERASED, UNANSWERED, Entry, InboxState
+from segue.core.outbox import Letter
 from segue.ports.store import Transaction
 from segue.sessions.accepting import cancel
 
@@ -72,6 +73,12 @@ def _wait_again(tx: Transaction, entries: Sequence[Entry], now: float) -> None:
     known until it is in another, so that whoever removes that for good removes this, too.
     """
     tx.inbox.change(entries, state=str(InboxState.WAITING), turn_id=None, reason=None, ended_at=None, admitted_at=now)
+
+
+def look_at_message(tx: Transaction, number: int) -> tuple[Entry, list[Letter]]:
+    """A message, and what was sent because of it."""
+    (entry,) = _named(tx, [number])
+    return entry, tx.outbox.of_turn(entry.turn_id) if entry.turn_id else []
 
 
 def _named(tx: Transaction, ids: Iterable[int]) -> list[Entry]:

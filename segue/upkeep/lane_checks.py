@@ -10,6 +10,7 @@ from segue.core.inbox import InboxState
 from segue.core.moments import DAY, instant
 from segue.core.outbox import Letter, OutboxState
 from segue.core.scope import OWNER_AT_CONSOLE
+from segue.core.sources import CRON
 from segue.core.text import count
 from segue.ports.store import Transaction
 from segue.sessions.watching import Watch, long_interrupted, watch
@@ -56,7 +57,16 @@ def check_messages(patient: Patient) -> list[Finding]:
 def check_deliveries(patient: Patient) -> list[Finding]:
     with patient.opened(read_only=True) as store:
         doubtful, dead = store.read(OWNER_AT_CONSOLE, _troubled, patient.now)
+        stranded = store.read(OWNER_AT_CONSOLE, _stranded, patient)
     found = []
+    if stranded:
+        names = _some(sorted({letter.platform for letter in stranded}))
+        found.append(
+            advice(
+                f"{count(len(stranded), 'reply piece')} wait for a platform that no setting here names: {names}.",
+                "Name it under `platforms` in config.yaml and start the gateway again; `segue outbox list` shows them.",
+            )
+        )
     if doubtful:
         found.append(
             advice(
@@ -104,6 +114,16 @@ def _troubled(tx: Transaction, now: float) -> tuple[list[Letter], list[Letter]]:
         [letter for letter in unknown if now - letter.created_at > _LONGEST_DOUBT],
         [letter for letter in dead if now - (letter.ended_at or letter.created_at) < _NEWS_DAYS * DAY],
     )
+
+
+def _stranded(tx: Transaction, patient: Patient) -> list[Letter]:
+    """What nobody will send: its platform is not in the settings, or switched off there."""
+    platforms = {CRON, *(name for name, said in patient.settings.platforms.items() if said.enabled)}
+    return [
+        letter
+        for letter in tx.outbox.listed((OutboxState.PENDING,))
+        if letter.platform not in platforms and patient.now - letter.created_at > _LONGEST_DOUBT
+    ]
 
 
 def _waiting(number: int) -> str:

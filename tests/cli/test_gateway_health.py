@@ -110,6 +110,16 @@ def test_the_doctor_names_replies_that_did_not_arrive(home: Path, run: Run) -> N
     assert "1 to be sent, 1 not deliverable" in run("status").stdout
 
 
+def test_the_doctor_names_replies_that_nobody_will_send(home: Path, run: Run) -> None:
+    with opened(home) as store:
+        answered(store, "hello")
+        spoil_letters(store, "pending", time.time() - 3600)
+    (stranded,) = examined(run)["deliveries"]
+    assert stranded["says"] == "1 reply piece wait for a platform that no setting here names: scripted."
+    told = run("doctor")
+    assert (told.returncode, told.stdout.splitlines()[-1]) == (0, "All is well; 2 notes above.")
+
+
 def test_the_doctor_names_lanes_that_were_cut_off_long_ago(home: Path, run: Run) -> None:
     with opened(home) as store:
         cut_off(store, "long ago", at=time.time() - 7200)

@@ -47,6 +47,20 @@ def furnish(home: Path) -> dict[str, int]:
     return {name: entry.id for name, entry in made.items()}
 
 
+def test_one_message_is_shown_whole_with_what_was_sent(home: Path, run: Run) -> None:
+    with opened(home) as store:
+        long = answered(store, "What is\nthe time? " + "word " * 100 + "\x1b[31mend")
+    told = run("inbox", "show", str(long.id), COLUMNS="160").stdout
+    assert "the time?" in told
+    assert "word " * 100 + "end" in told
+    assert "\x1b" not in told
+    for name in ("From", "State         done", "Accepted", "Lane", "Conversation"):
+        assert name in told
+    shown = json.loads(run("inbox", "show", str(long.id), "--json").stdout)
+    assert set(shown) == {*KEYS, "replies"}
+    assert "There is no message 77" in refused(run("inbox", "show", "77"))
+
+
 def test_an_empty_inbox_says_so(run: Run) -> None:
     result = run("inbox", "list")
     assert (result.returncode, result.stdout) == (0, "")

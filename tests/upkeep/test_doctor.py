@@ -358,7 +358,7 @@ def test_it_reads_like_a_report(well: Path, run: Run) -> None:
     assert "✓ integrity" in done.stdout
     assert "✗ permissions   " in done.stdout
     assert "1 problem; `segue doctor --fix` mends it." in done.stdout
-    assert "All is well now." in run("doctor", "--fix").stdout
+    assert "All is well now; 1 note above." in run("doctor", "--fix").stdout
     assert run("doctor").returncode == 0
 
 
