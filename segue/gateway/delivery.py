@@ -21,6 +21,8 @@ from segue.sessions.delivering import MOST_ATTEMPTS, as_reason, marked, pause_af
 
 LOOK_SECONDS = 1.0
 MOST_CHATS = 32
+MANY = 500
+"""So much waits to be sent already that what comes next is found soon enough."""
 LONGEST_SEND = 60.0
 """Seconds after which a platform that does not answer is not waited for."""
 
@@ -63,6 +65,8 @@ class Delivery:
             while True:
                 self._woken.clear()
                 await self._trying(self._collect)
+                if len(self._known) > MANY:
+                    await asyncio.sleep(LOOK_SECONDS)  # each look goes through all that waits
                 await _either(self._woken, LOOK_SECONDS)
         finally:
             self.is_running = False

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from itertools import pairwise
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from lane_house import Building, dm
@@ -16,6 +16,7 @@ from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.gateway.delivery import MOST_CHATS
 from segue.ports.platform import Post, SendFailed, SendLater, SendRefused, SendUnknown, Sent, Traits, Units
 from segue.sessions.delivering import LONGEST_REASON, pause_after
+from segue.storage.outbox import SqlOutbox
 from segue.storage.store import SqlStore
 from segue.testing import ScriptedModel, ScriptedPlatform, Stage
 from segue.testing.platform import TRAITS
@@ -211,3 +212,35 @@ def test_a_platform_that_is_busy_is_given_time_even_if_it_asks_for_none(store: S
     assert stage.posted_to("alice") == ["You said: hello"]
     gaps = [after - before for before, after in pairwise(platform.moments)]
     assert [gap >= pause_after(number) - 0.05 for number, gap in enumerate(gaps, 1)] == [True, True]
+
+
+def test_where_much_waits_to_be_sent_it_is_not_gone_through_for_every_answer(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("segue.gateway.delivery.MANY", 3)
+    monkeypatch.setattr("segue.gateway.delivery.LOOK_SECONDS", 0.5)
+    monkeypatch.setattr("segue.gateway.gateway.LEAVING_SECONDS", 0.1)
+    stage = Stage()
+    building = Building(store, stage, only=[Hanging(stage)])
+    looks = 0
+    unsent = SqlOutbox.unsent
+
+    def counted(self: SqlOutbox, *arguments: Any) -> list[Letter]:
+        nonlocal looks
+        looks += 1
+        return unsent(self, *arguments)
+
+    async def work() -> None:
+        for number in range(6):
+            stage.say(dm(f"silent{number}"), "hello")
+        async with asyncio.timeout(20):
+            while sum(letter.attempts > 0 for letter in letters(store)) < 6:
+                await asyncio.sleep(0.01)
+        await asyncio.sleep(0.6)
+        monkeypatch.setattr(SqlOutbox, "unsent", counted)
+        for _ in range(100):
+            building.gateway.sent()
+            await asyncio.sleep(0.002)
+
+    building.run(work)
+    assert looks <= 3
