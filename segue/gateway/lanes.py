@@ -42,7 +42,8 @@ class Lanes:
         self._steps = steps
         self._workers: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
-        self._free = asyncio.Semaphore(MOST_AT_WORK)
+        self._line: dict[str, None] = {}
+        """Lanes that wait for a worker, in order."""
         self._is_closing = False
 
     def wake(self, key: str) -> None:
@@ -51,10 +52,10 @@ class Lanes:
             return
         if key in self._workers:
             self._again.add(key)
-            return
-        worker = asyncio.create_task(self._work(key), name=f"lane {key}")
-        self._workers[key] = worker
-        worker.add_done_callback(lambda done: self._ended(key, done))
+        elif self._line or len(self._workers) >= MOST_AT_WORK:
+            self._line[key] = None
+        else:
+            self._begin(key)
 
     async def look(self) -> None:
         """Notice, again and again, what waits in lanes that nobody works in: what others put down, or a crash left."""
@@ -64,6 +65,7 @@ class Lanes:
 
     def begin_nothing_more(self) -> None:
         self._is_closing = True
+        self._line.clear()
 
     async def finish(self, seconds: float) -> bool:
         """Begin nothing more, and wait for what is at work; whether all of it came to its end."""
@@ -86,27 +88,31 @@ class Lanes:
             if key not in self._workers:
                 self.wake(key)
 
+    def _begin(self, key: str) -> None:
+        worker = asyncio.create_task(self._work(key), name=f"lane {key}")
+        self._workers[key] = worker
+        worker.add_done_callback(lambda done: self._ended(key, done))
+
     async def _work(self, key: str) -> None:
-        async with self._free:
-            try:
-                lease, due = await self._door.write(self._take, key)
-            except InUse:
-                return  # another gateway works there
-            holder = LaneHolder(self._presence, lease)
-            try:
-                while due is not None and not self._is_closing:
-                    self._again.discard(key)
-                    if not await self._steps.do(holder, key, due) and key not in self._again:
-                        break
-                    due = await self._door.write(self._look_or_leave, holder, key)
-                    holder.is_free = due is None
-            except LeaseLost:
-                _log.warning("Another gateway has taken over a lane; it goes on there.")
-            except InUse as error:
-                _log.warning("What waits in a lane waits a little longer: %s", error)
-            finally:
-                self._steps.left(key)
-                await self._unless_broken(holder.let_go)
+        try:
+            lease, due = await self._door.write(self._take, key)
+        except InUse:
+            return  # another gateway works there
+        holder = LaneHolder(self._presence, lease)
+        try:
+            while due is not None and not self._is_closing:
+                self._again.discard(key)
+                if not await self._steps.do(holder, key, due) and key not in self._again:
+                    break
+                due = await self._door.write(self._look_or_leave, holder, key)
+                holder.is_free = due is None
+        except LeaseLost:
+            _log.warning("Another gateway has taken over a lane; it goes on there.")
+        except InUse as error:
+            _log.warning("What waits in a lane waits a little longer: %s", error)
+        finally:
+            self._steps.left(key)
+            await self._unless_broken(holder.let_go)
 
     def _take(self, tx: Transaction, key: str) -> tuple[Lease, Due]:
         lease = take_lane(tx, key, self._presence.run.id, self._presence.is_gone)
@@ -125,6 +131,10 @@ class Lanes:
             _log.error("Work in a lane came to an end by an error; it is tried again.", exc_info=error)
         elif key in self._again:
             self.wake(key)
+        while self._line and len(self._workers) < MOST_AT_WORK:
+            first = next(iter(self._line))
+            del self._line[first]
+            self._begin(first)
 
     async def _unless_broken(self, act: Callable[[], Awaitable[object]]) -> None:
         try:

@@ -307,3 +307,24 @@ def test_in_a_group_one_stops_ones_own_turn_unless_it_is_everybodys(store: SqlSt
     assert ("a long task" in told) is ("[Alice] a long task" in told) is is_shared
     was_answered = any("a long task" in text and "hello" not in text for text in stage.posted_to("room"))
     assert was_answered is not is_shared
+
+
+def test_more_lanes_than_can_be_worked_in_have_their_turn_in_order(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("segue.gateway.lanes.MOST_AT_WORK", 2)
+    stage = Stage()
+    building = Building(store, stage)
+
+    async def work() -> None:
+        for time in ("first", "second"):
+            for number in range(12):
+                stage.say(dm(f"lane{number}"), f"{time} {number}")
+        await building.quiet()
+
+    building.run(work)
+    chats = list(dict.fromkeys(one.route["chat_id"] for one in stage.posted))
+    assert chats == [f"lane{number}" for number in range(12)]
+    for number in range(12):
+        heard = " ".join(stage.posted_to(f"lane{number}"))
+        assert heard.index(f"first {number}") < heard.index(f"second {number}")

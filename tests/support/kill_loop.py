@@ -18,6 +18,8 @@ from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.turns import StepKind, StepState, TurnState
 from segue.ports.store import Transaction
 from segue.storage.engines import engine_at
+from segue.storage.examining import complaints
+from segue.storage.sqlite import SqliteEngine
 from segue.storage.store import SqlStore
 from segue.testing import Stage
 from segue.testing.remote import Backstage
@@ -51,11 +53,16 @@ class Report:
     unfinished: list[str] = field(default_factory=list)
     """What still has a cursor, though it is the last that was sent of it, and what is still called a draft."""
     unended: list[str] = field(default_factory=list)
+    damaged: list[str] = field(default_factory=list)
+    """What the database says of itself, when it is a file."""
     seconds: float = 0.0
 
     @property
     def violations(self) -> dict[str, list[str]]:
-        names = ("lost", "twice", "out_of_order", "missing_pieces", "unmarked", "tools_twice", "unended", "unfinished")
+        names = (
+            *("lost", "twice", "out_of_order", "missing_pieces", "unmarked", "tools_twice", "unended", "unfinished"),
+            "damaged",
+        )
         return {name: found for name in names if (found := getattr(self, name))}
 
     def __str__(self) -> str:
@@ -198,6 +205,9 @@ class KillLoop:
             if once != [name for name in said if name in counted]:
                 self.report.out_of_order.append(lane)
             self._judge_pieces(lane, said)
+        if isinstance(engine := self._store._engine, SqliteEngine):
+            with engine.reading() as connection:
+                self.report.damaged = [one.says for one in complaints(connection)]
         tools = Counter((self._folder / "tools").read_text().split())
         self.report.tools_twice = [name for name, times in tools.items() if times > 1]
 
