@@ -99,11 +99,16 @@ class Pen(Asked):
         self._hand = hand
         self._at_once = at_once
         self._order = order
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._wishes: deque[Wish] = deque()
         self._is_held_up = False
 
     def ask(self, scope: Scope, work: Any) -> "asyncio.Future[Any]":
-        wish = Wish(scope, work, asyncio.get_running_loop().create_future())
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:  # what was wished for in another one, nobody waits for
+            self._loop, self._is_held_up = loop, False
+            self._wishes.clear()
+        wish = Wish(scope, work, loop.create_future())
         self._wishes.append(wish)
         if len(self._wishes) == 1 and not self._is_held_up:
             self._order.ask(self._write)
@@ -116,10 +121,15 @@ class Pen(Asked):
 
     def _write(self) -> None:
         wishes = _alike(islice(self._wishes, self._hand.most))
-        outcomes = self._at_once(wishes) if wishes else []
-        for _ in outcomes or wishes:
+        for _ in wishes:
             self._wishes.popleft()
+        try:
+            outcomes = self._at_once(wishes) if wishes else []
+        except BaseException as error:
+            _settle([(wish, error) for wish in wishes])
+            raise
         if outcomes:
+            self._wishes.extendleft(reversed(wishes[len(outcomes) :]))
             _settle(list(zip(wishes, outcomes, strict=False)))
         elif wishes:
             self._is_held_up = True
@@ -140,13 +150,19 @@ class Door:
     def __init__(self, store: Store, scope: Scope, rounds: Rounds | None = None) -> None:
         self.store = store
         self.scope = scope
-        hand, rounds = Hand("segue-store", partial(_written, store), MOST_TOGETHER), rounds or Rounds()
+        self._hand, rounds = Hand("segue-store", partial(_written, store), MOST_TOGETHER), rounds or Rounds()
         at_once = partial(_written_at_once, store, rounds)
-        self._writer: Asked = Pen(hand, at_once, rounds) if store.is_near else hand
+        self._writer: Asked = Pen(self._hand, at_once, rounds) if store.is_near else self._hand
         self._reader = Hand("segue-reading", partial(_read, store), 1)
 
     async def write(self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await asked(self._writer, self.scope, partial(_given, work, args, kwargs))
+
+    async def write_beside(
+        self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """As `write`, for what may take long: a thread does it, whatever the store is."""
+        return await asked(self._hand, self.scope, partial(_given, work, args, kwargs))
 
     async def read(self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await asked(self._reader, self.scope, partial(_given, work, args, kwargs))

@@ -65,11 +65,12 @@ class Presence:
     async def _beat(self) -> None:
         while True:
             await asyncio.sleep(RENEWAL_SECONDS)
-            with contextlib.suppress(StoreError):  # whoever writes next hears of it; the next beat may be well
-                await self.door.write(_beat, self.run.id)
-                names = list(self._held)
-                for first in range(0, len(names), KEPT_AT_ONCE):
-                    await self.door.write(self._keep, names[first : first + KEPT_AT_ONCE])
+            names = list(self._held)
+            some = [names[first : first + KEPT_AT_ONCE] for first in range(0, len(names), KEPT_AT_ONCE)]
+            keeping = [self.door.write(self._keep, few) for few in some]
+            for outcome in await asyncio.gather(self.door.write(_beat, self.run.id), *keeping, return_exceptions=True):
+                if isinstance(outcome, BaseException) and not isinstance(outcome, StoreError):
+                    raise outcome  # whoever writes next hears of the store's troubles; the next beat may be well
 
     def _keep(self, tx: Transaction, names: Sequence[str]) -> None:
         """Keep what is still held when it comes to that; what was let go of before stays so."""

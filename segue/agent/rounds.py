@@ -22,10 +22,14 @@ class Rounds(Order):
     """
 
     def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._waiting: deque[Callable[[], None]] = deque()
         self._has_leisure = False
 
     def ask(self, act: Callable[[], None]) -> None:
+        if self._loop is not (loop := asyncio.get_running_loop()):  # what waited in another loop, nobody waits for
+            self._loop, self._has_leisure = loop, False
+            self._waiting.clear()
         self._waiting.append(act)
         if len(self._waiting) == 1:
             self._rest(ROUNDS_BETWEEN)
@@ -35,9 +39,9 @@ class Rounds(Order):
 
         There is only one such thing at a time; whoever asks for it while it waits need not have asked.
         """
-        if not self._has_leisure:
-            self._has_leisure = True
+        if not self._has_leisure or self._loop is not asyncio.get_running_loop():
             self.ask(partial(self._at_leisure, act))
+            self._has_leisure = True
 
     def _at_leisure(self, act: Callable[[], bool]) -> None:
         self._has_leisure = False
@@ -64,16 +68,17 @@ class Promptly(Order):
     """The first thing in a round of the loop at once, the next one in the next: what comes in a crowd waits for it."""
 
     def __init__(self) -> None:
-        self._has_done_one = False
+        self._busy: asyncio.AbstractEventLoop | None = None
+        """The loop that is in a round in which something was done."""
 
     def ask(self, act: Callable[[], None]) -> None:
         loop = asyncio.get_running_loop()
-        if self._has_done_one:
+        if self._busy is loop:
             loop.call_soon(act)
             return
-        self._has_done_one = True
-        loop.call_soon(self._is_over)
+        self._busy = loop
+        loop.call_soon(self._end_round)
         act()
 
-    def _is_over(self) -> None:
-        self._has_done_one = False
+    def _end_round(self) -> None:
+        self._busy = None

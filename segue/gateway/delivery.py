@@ -48,6 +48,7 @@ class Delivery:
         self._known: set[int] = set()
         self._alone: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._rests: dict[str, float] = {}
+        self._has_looked = False
         self._woken = asyncio.Event()
         self._free = asyncio.Semaphore(MOST_CHATS)
         self.platform = platform
@@ -95,9 +96,11 @@ class Delivery:
         """Find what is to be sent and not known yet."""
         known = frozenset(self._known)
         name, account = self.platform.name, self.platform.account
-        for letter in await self.door.glance(lambda tx: tx.outbox.unsent(name, account, known)):
+        look = self.door.glance if self._has_looked and len(known) <= MANY else self.door.read
+        for letter in await look(lambda tx: tx.outbox.unsent(name, account, known)):
             self._known.add(letter.id)
             self._chats.setdefault(letter.chat, deque()).append(letter)
+        self._has_looked = True
         for chat in list(self._chats):
             if chat not in self._senders:
                 self._senders[chat] = asyncio.create_task(self._send_all(chat))

@@ -102,11 +102,11 @@ class Watcher:
     async def clear(self) -> None:
         """Let go of what nobody needs any more."""
         max_age, keeping = self._watching.max_age, self._watching.keeping
-        if max_age and (pruned := await self._door.write(clear_lanes, time.time(), max_age)):
+        if max_age and (pruned := await self._door.write_beside(clear_lanes, time.time(), max_age)):
             _log.info("%s that nobody used for %d days were forgotten.", count(pruned, "lane"), max_age.days)
         if keeping is not None:
             await self._tidy(keeping)
-        await self._door.write(clear_rows)
+        await self._door.write_beside(clear_rows)
 
     async def let_go(self) -> None:
         """Close the agents of conversations that have ended, and those that nobody has needed for long."""
@@ -188,7 +188,7 @@ class Watcher:
     async def _tidy(self, keeping: Keeping) -> None:
         if not await self._door.read(is_due, keeping, time.time()):
             return
-        done = await self._door.write(tidy, keeping, time.time())
+        done = await self._door.write_beside(tidy, keeping, time.time())
         for number, what in (
             (done.leaving_trash, "{} will leave the trash for good in a day."),
             (done.left_trash, "{} left the trash for good."),

@@ -526,6 +526,9 @@ class Search(Protocol):
     def is_whole(self) -> bool:
         """Whether the index fits together and holds every message it took in; reads all of it."""
 
+    def count_waiting(self, most: int) -> int:
+        """How many characters the next messages have that are to be taken in."""
+
     def waiting(self, most: int) -> Waiting:
         """The next messages that the index does not have, made ready for it."""
 

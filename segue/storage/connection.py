@@ -11,10 +11,12 @@ import apsw
 
 from segue.storage.sql import Executor, Parameters, Row
 
-BUSY_SECONDS = 1.0
+BUSY_MILLISECONDS = 1000
 _COMMITS_REMEMBERED = 20
 PREPARED = 500
 """Statements that are kept ready: more than there are in all that happens again and again."""
+KEEPS_PLANS = 1
+"""Otherwise most statements that join or sort are compiled anew whenever they are run with other values."""
 READING, WRITING = "BEGIN", "BEGIN IMMEDIATE"
 _PAGES_AT_A_TIME = 256
 
@@ -28,9 +30,8 @@ class SqliteConnection(Executor):
         flags = apsw.SQLITE_OPEN_READWRITE if writes else apsw.SQLITE_OPEN_READONLY
         uri = f"file:{_uri_path(path)}?immutable=1" if is_immutable else str(path)
         self.handle = apsw.Connection(uri, flags=flags | apsw.SQLITE_OPEN_URI, statementcachesize=PREPARED)
-        # Otherwise most statements that join or sort are compiled anew whenever they are run with other values.
-        self.handle.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
-        self.handle.set_busy_timeout(int(BUSY_SECONDS * 1000))
+        self.handle.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, KEEPS_PLANS)
+        self.handle.set_busy_timeout(BUSY_MILLISECONDS)
         self._is_patient = True
         self.commit_seconds = 0.0
         """How long a commit has taken lately."""
@@ -77,11 +78,15 @@ class SqliteConnection(Executor):
     def columns_of(self, table: str) -> set[str]:
         return {str(row[1]) for row in self.rows(f"PRAGMA table_xinfo({table})")}
 
-    @contextmanager
-    def transaction(self, begin: str, *, is_patient: bool = True) -> Iterator[None]:
+    def set_patience(self, *, is_patient: bool) -> None:
+        """Whether another process that holds the file is waited for."""
         if is_patient != self._is_patient:
             self._is_patient = is_patient
-            self.handle.set_busy_timeout(int(BUSY_SECONDS * 1000) if self._is_patient else 0)
+            self.handle.set_busy_timeout(BUSY_MILLISECONDS if is_patient else 0)
+
+    @contextmanager
+    def transaction(self, begin: str, *, is_patient: bool = True) -> Iterator[None]:
+        self.set_patience(is_patient=is_patient)
         self.handle.execute(begin)
         try:
             yield

@@ -1,5 +1,6 @@
 """The index follows the messages, a batch at a time, and never stands in their way."""
 
+import threading
 from collections.abc import Callable
 
 from segue.core.errors import IndexDamaged, StoreBusy, StoreError
@@ -10,6 +11,8 @@ BATCH = 128
 _LARGE_BATCH = 512
 _SMALL_BATCH = 8
 """For those who have other things to do as well."""
+_AT_ONCE = 10_000
+"""Characters of these: going through more takes longer than anybody should wait."""
 
 
 class Indexing:
@@ -20,42 +23,69 @@ class Indexing:
         state: Callable[[], IndexState],
         index_more: Callable[[int, float], IndexState],
         begin_again: Callable[[float], None],
+        count_characters: Callable[[int], int],
         patience: float,
     ) -> None:
         self._state = state
         self._index_more = index_more
         self._begin_again = begin_again
+        self._count_characters = count_characters
         self._patience = patience
         self._indexed_to: int | None = None
         self._newest = 0
+        self._is_catching_up = False
+        self._beside = threading.Lock()
 
     def follow(self, newest: int) -> None:
         """A message was added. Whatever goes wrong from here on is no business of whoever added it."""
-        if self.is_behind(newest):
-            self._follow(newest, _LARGE_BATCH)
+        self.note(newest)
+        if self._is_behind():
+            self._follow(_LARGE_BATCH)
 
-    def is_behind(self, newest: int) -> bool:
-        """Whether so many messages wait that it is time to take them in."""
+    def note(self, newest: int) -> None:
+        """A message was added, and somebody calls `follow_a_little` when there is time."""
         self._newest = max(self._newest, newest)
-        if self._indexed_to is None:
-            try:
-                self._indexed_to = self._state().indexed_to
-            except StoreError:
-                return False  # whoever searches hears of it
-        return newest - self._indexed_to >= BATCH
 
     def follow_a_little(self) -> bool:
-        """Take a few messages in; whether it is worth while to go on."""
-        self._follow(self._newest, _SMALL_BATCH)
-        return self._newest - (self._indexed_to or 0) >= _SMALL_BATCH
+        """Take a few messages in if many wait, long ones in a thread; whether it is worth while to go on at once."""
+        if self._beside.locked() or not (self._is_catching_up or self._is_behind()):
+            return False
+        try:
+            is_much = self._count_characters(_SMALL_BATCH) > _AT_ONCE
+        except StoreError:
+            return False  # whoever searches hears of it
+        if is_much:
+            self._beside.acquire()
+            threading.Thread(target=self._follow_beside, name="segue-index", daemon=True).start()
+            return False
+        has_come_on = self._follow(_SMALL_BATCH)
+        self._is_catching_up = self._newest - (self._indexed_to or 0) >= _SMALL_BATCH
+        return has_come_on and self._is_catching_up
 
-    def _follow(self, newest: int, most: int) -> None:
+    def _is_behind(self) -> bool:
+        """Whether so many messages wait that it is time to take them in."""
+        try:
+            if self._indexed_to is None:
+                self._indexed_to = self._state().indexed_to
+        except StoreError:
+            return False
+        return self._newest - self._indexed_to >= BATCH
+
+    def _follow_beside(self) -> None:
+        try:
+            self._follow(_LARGE_BATCH)
+        finally:
+            self._beside.release()
+
+    def _follow(self, most: int) -> bool:
+        """Take messages in; whether any were."""
         try:
             self._indexed_to = self._next(most, patience=0).indexed_to
         except StoreBusy:
-            return  # somebody else is writing, and will do it or leave it to the next
+            return False  # somebody else is writing, and will do it or leave it to the next
         except StoreError:
-            self._indexed_to = newest  # heard of by whoever searches; tried again a batch later
+            self._indexed_to = self._newest  # heard of by whoever searches; tried again a batch later
+        return True
 
     def catch_up(self, advance: Callable[[int], object], *, anew: bool) -> None:
         if anew:

@@ -82,6 +82,13 @@ class SqlSearch(Search):
         indexed_to = min(self._indexed_to(last, is_remaking=is_remaking), last)
         return IndexState(indexed_to, last, self._knows(indexed_to), is_remaking)
 
+    def count_waiting(self, most: int) -> int:
+        sql = """
+            SELECT COALESCE(SUM(size), 0) FROM (
+              SELECT COALESCE(LENGTH(content), 0) + COALESCE(LENGTH(tool_calls), 0) AS size FROM messages
+              WHERE id > :after ORDER BY id LIMIT :most) AS next"""
+        return int(self._db.rows(sql, {"after": self._taken_in(), "most": most})[0][0])
+
     def waiting(self, most: int) -> Waiting:
         after = self._taken_in()
         entries = list(self._entries(after, most))

@@ -46,7 +46,11 @@ PATIENCE_WITH_READERS = 5.0
 class SqliteEngine:
     """A database file: opened carefully, handed out one transaction at a time."""
 
-    index_follows = is_near = True
+    index_follows = True
+
+    @property
+    def is_near(self) -> bool:
+        return self.reads_beside_writer
 
     @property
     def reads_beside_writer(self) -> bool:
@@ -60,7 +64,7 @@ class SqliteEngine:
         self._is_immutable = False
         self._unusable: Callable[[], StoreError] | None = None
         self._damage: str | None = None
-        self._checkpoints = Checkpoints(self.path, self._is_damaged)
+        self._checkpoints = Checkpoints(self.path, self._note_damage)
         self._writing = Turnstile()
         self._readers: list[SqliteConnection] = []
         self._pool = threading.Lock()
@@ -71,6 +75,7 @@ class SqliteEngine:
             self._readers.append(self._open_reading())
         else:
             self._writer = patiently(lambda _: self._open_writing())
+            self._checkpoints.watch(self._writer)
         guards.watch_for_fork(self)
         guards.forbid_opening(self.path)
 
@@ -128,6 +133,7 @@ class SqliteEngine:
         """The writing connection outside any transaction, for upkeep such as VACUUM."""
         writer = self._usable_writer()
         with self._writing, self._our_errors():
+            writer.set_patience(is_patient=True)
             yield writer
 
     @property
@@ -226,7 +232,7 @@ class SqliteEngine:
                 return
         reader.handle.close()
 
-    def _is_damaged(self, error: apsw.CorruptError) -> None:
+    def _note_damage(self, error: apsw.CorruptError) -> None:
         self._damage = str(translated(error, self.path))
 
     @contextmanager

@@ -49,8 +49,10 @@ class Engine(Protocol):
 
     index_follows: bool
     """Whether messages are indexed behind the transaction that stores them, or in it."""
-    is_near: bool
-    """Whether it is a file of ours, and no server."""
+
+    @property
+    def is_near(self) -> bool:
+        """Whether it is a file of this machine, which is read and written in no time as a rule."""
 
     @property
     def reads_beside_writer(self) -> bool:
@@ -173,9 +175,9 @@ class SqlStore:
     def __init__(self, engine: Engine, patience: float = PATIENCE) -> None:
         self._engine = engine
         self._patience = patience
-        self._newest = 0
-        self._is_indexing = False
-        self._indexing = Indexing(self._index_state, self._index_more, self._begin_again, patience)
+        self._indexing = Indexing(
+            self._index_state, self._index_more, self._begin_again, self._count_characters, patience
+        )
 
     def write(
         self, scope: Scope, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
@@ -227,17 +229,15 @@ class SqlStore:
         except StoreBusy:
             return []
         except Exception as error:  # noqa: BLE001 - whoever asked for it is told
-            before = at_work[0] if at_work else 0
-            return self.write_at_once(scope, works[:before]) if before else [error] * len(at_work)
-        self._newest = max(self._newest, newest)
+            if not at_work:
+                return [error] * len(works)  # nothing can be committed
+            return self.write_at_once(scope, works[: at_work[0]]) if at_work[0] else [error]
+        self._indexing.note(newest)
         return list(found.values())
 
     def index_a_little(self) -> bool:
         """Take a few messages into the index if many wait; whether it is worth while to go on."""
-        if not self._engine.index_follows or (not self._is_indexing and not self._indexing.is_behind(self._newest)):
-            return False
-        self._is_indexing = self._indexing.follow_a_little()
-        return self._is_indexing
+        return self._engine.index_follows and self._indexing.follow_a_little()
 
     def _attempt_all(
         self,
@@ -261,6 +261,8 @@ class SqlStore:
                 executor.run("SAVEPOINT one", {})
                 try:
                     found[number] = works[number](transaction)
+                except StoreBusy:
+                    raise  # it is done again
                 except SegueError as error:
                     executor.run("ROLLBACK TO SAVEPOINT one", {})
                     found[number] = error
@@ -291,6 +293,9 @@ class SqlStore:
                 return search.state()
 
         return patiently(attempt, patience)
+
+    def _count_characters(self, most: int) -> int:
+        return self.read(OWNER_AT_CONSOLE, lambda tx: tx.search.count_waiting(most))
 
     def _begin_again(self, patience: float) -> None:
         def attempt(seconds_left: float) -> None:

@@ -27,13 +27,22 @@ class Turnstile:
                 return True
             mine = threading.Event()
             self._line.append(mine)
-        if mine.wait(timeout):
-            return True
-        with self._guard:
-            if mine.is_set():  # it came in the last moment
+        try:
+            if mine.wait(timeout):
                 return True
+        except BaseException:
+            if not self._left_line(mine):
+                self.release()
+            raise
+        return not self._left_line(mine)
+
+    def _left_line(self, mine: threading.Event) -> bool:
+        """Go away without having had one's turn; False if it came in the last moment."""
+        with self._guard:
+            if mine.is_set():
+                return False
             self._line.remove(mine)
-        return False
+            return True
 
     def __enter__(self) -> None:
         self.acquire(_FOR_EVER)

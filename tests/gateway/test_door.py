@@ -8,7 +8,7 @@ from functools import partialmethod
 import pytest
 
 from segue.agent.door import Door
-from segue.core.errors import Invalid
+from segue.core.errors import Invalid, StoreBusy
 from segue.core.messages import draft
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.sessions import Session
@@ -17,6 +17,7 @@ from segue.ports.store import IndexState, Transaction, Waiting
 from segue.sessions.recording import append_message
 from segue.sessions.searching import Wish
 from segue.sessions.starting import create_session
+from segue.storage.checkpoints import CHECKPOINT_EVERY
 from segue.storage.indexing import BATCH
 from segue.storage.sqlite import SqliteEngine
 from segue.storage.sqlite_search import SqliteSearch
@@ -197,6 +198,102 @@ def test_the_index_follows_a_little_at_a_time(store: SqlStore, monkeypatch: pyte
     monkeypatch.setattr(SqliteSearch, "take_in", partialmethod(_counted, taken_in, SqliteSearch.take_in))
     state = asyncio.run(work())
     door.close()
-    assert (state.last_id, state.indexed_to) == (BATCH + 40, BATCH)
-    assert taken_in == [8] * (BATCH // 8)
+    assert state.indexed_to >= BATCH
+    assert sum(taken_in) >= BATCH
+    assert set(taken_in) == {8}
     assert len(answer(store, OWNER, "lisbon", Wish(limit=500)).hits) == BATCH + 40
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_door_serves_one_loop_after_another(store: SqlStore) -> None:
+    door = Door(store, OWNER)
+
+    async def fill() -> None:
+        await door.write(begin, "talk")
+        for number in range(BATCH + 1):
+            await door.write(append_message, "talk", draft("user", f"lisbon {number}", 1.0))
+        asyncio.get_running_loop().stop()  # while something waits to be taken into the index
+
+    loop = asyncio.new_event_loop()
+    filling = loop.create_task(fill())
+    loop.run_forever()
+    assert filling.done()
+    loop.close()
+    assert asyncio.run(asyncio.wait_for(door.write(begin, "next"), 10)) == "next"
+    door.close()
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_nothing_is_written_twice_when_the_log_cannot_be_taken_in_beside(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def work() -> None:
+        await door.write(begin, "talk")
+        monkeypatch.setattr(threading.Thread, "start", refused)
+        for number in range(2 * CHECKPOINT_EVERY):
+            await door.write(append_message, "talk", draft("user", f"{number}", 1.0))
+        monkeypatch.undo()
+
+    door = Door(store, OWNER)
+    asyncio.run(work())
+    door.close()
+    said = store.read(OWNER, lambda tx: [row.content for row in tx.messages.of("talk")])
+    assert said == [f"{number}" for number in range(2 * CHECKPOINT_EVERY)]
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_who_lost_a_race_tries_again(store: SqlStore) -> None:
+    tries: list[int] = []
+
+    def work(_tx: Transaction) -> str:
+        tries.append(1)
+        if len(tries) < 3:
+            raise StoreBusy("Somebody was first.")
+        return "done"
+
+    door = Door(store, OWNER)
+    assert asyncio.run(door.write(work)) == "done"
+    door.close()
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_an_index_that_cannot_be_written_is_not_tried_without_a_pause(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    door, tries = Door(store, OWNER), 0
+
+    def busy(*_: object) -> None:
+        nonlocal tries
+        tries += 1
+        raise StoreBusy("Another process writes.")
+
+    async def work() -> None:
+        await door.write(begin, "talk")
+        monkeypatch.setattr(SqliteSearch, "take_in", busy)
+        for number in range(BATCH):
+            await door.write(append_message, "talk", draft("user", f"{number}", 1.0))
+        for _ in range(200):
+            await asyncio.sleep(0)
+
+    asyncio.run(work())
+    door.close()
+    assert 1 <= tries <= 3
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_long_messages_are_taken_into_the_index_beside(store: SqlStore) -> None:
+    door = Door(store, OWNER)
+
+    async def work() -> None:
+        await door.write(begin, "talk")
+        for number in range(BATCH):
+            await door.write(append_message, "talk", draft("user", f"lisbon {number} " * 500, 1.0))
+        async with asyncio.timeout(20):
+            while not (await door.read(lambda tx: tx.search.state())).indexed_to:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(work())
+    door.close()

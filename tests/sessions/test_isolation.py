@@ -193,7 +193,7 @@ NO_READS = {
     "Leases": "take hold release now add_run change_run forget_runs forget_expired",
     "Trash": "put remove",
     "Meta": "set remove",
-    "Search": "waiting take_in begin_again",  # all messages, for the index and nobody else
+    "Search": "count_waiting waiting take_in begin_again",  # all messages, for the index and nobody else
 }
 TELL_NOTHING = {
     "Sessions": "holder_of titles_of",  # a principal's titles, in whatever room, so that each is theirs once

@@ -40,7 +40,7 @@ WRITER = """
 
 IMPATIENT = """
     from segue.storage import connection, store
-    connection.BUSY_SECONDS = 0
+    connection.BUSY_MILLISECONDS = 0
     store.patiently = lambda attempt, patience: attempt(0.0)
 """
 
