@@ -15,12 +15,13 @@ CRASH_SPAN = timedelta(seconds=60)
 
 
 def interrupt_left(tx: Transaction, is_gone: IsGone, now: float) -> list[str]:
-    """Mark the lanes in which a process died at work; which these are."""
+    """Mark the lanes in which a process died at work, and let go of what it held; which lanes these are."""
     interrupted = []
     for run in tx.leases.open_runs():
         if is_gone(run):
             interrupted += _interrupt_turns(tx, run, Interruption.RESTART, now)
             tx.leases.change_run(run.id, ended_at=now, how=CRASHED)
+            tx.leases.release_all(run.id)  # on a server people do not see whose it was, and would wait for it
     return interrupted
 
 

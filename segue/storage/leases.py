@@ -54,6 +54,11 @@ class SqlLeases(Leases):
         self._held.discard(lease)
         self._db.run(f"UPDATE leases SET expires_at = 0 WHERE {_MINE}", lease._asdict())
 
+    def release_all(self, owner: str) -> None:
+        self._held.clear()
+        sql = "UPDATE leases SET expires_at = 0 WHERE owner = :owner AND expires_at > :now"
+        self._db.run(sql, {"owner": owner, "now": self.now()})
+
     def now(self) -> float:
         """The same throughout a transaction."""
         if self._now is None:

@@ -190,7 +190,7 @@ NO_READS = {
     "Jobs": "add change remove",
     "Inbox": "add change erase move_cursor",
     "Outbox": "add change remove erase doubt_sending",
-    "Leases": "take hold release now add_run change_run forget_runs forget_expired",
+    "Leases": "take hold release release_all now add_run change_run forget_runs forget_expired",
     "Trash": "put remove",
     "Meta": "set remove",
     "Search": "count_waiting waiting take_in begin_again",  # all messages, for the index and nobody else
