@@ -213,7 +213,8 @@ class KillLoop:
 
     def _judge_pieces(self, lane: str, said: list[str]) -> None:
         """What arrived on the stage: every answer whole, in order, once; what may be there twice is marked."""
-        posted = [one for one in self._stage.posted if one.route["chat_id"] == lane]
+        told = [one for one in self._stage.posted if one.route["chat_id"] == lane]
+        posted = [one for one in told if ":waits" not in one.key]  # which is no answer to anything
         unmarked = [one for one in posted if not one.text.startswith("(sent again) ")]
         repeated = [key for key, times in Counter(one.key for one in unmarked).items() if times > 1]
         self.report.unmarked += repeated
@@ -221,8 +222,11 @@ class KillLoop:
         self.report.unfinished += [key for key, text in whole.items() if STREAMING.cursor in text]
         words = " ".join(" ".join(whole.values()).split())
         named = [word.rstrip(".") for word in words.split() if word.startswith("lane")]
-        if named != said or words.count("word") != PADDING.count("word") * words.count("."):
-            self.report.missing_pieces.append(lane)
+        if named != said:
+            at = next((at for at, pair in enumerate(zip(named, said, strict=False)) if pair[0] != pair[1]), len(named))
+            self.report.missing_pieces.append(f"{lane} heard {named[at : at + 3]} in place of {said[at : at + 3]}")
+        elif words.count("word") != PADDING.count("word") * words.count("."):
+            self.report.missing_pieces.append(f"{lane} heard half of an answer")
 
 
 def _is_busy(tx: Transaction) -> bool:
