@@ -16,7 +16,6 @@ from segue.core.inbound import Inbound, Receipt
 from segue.core.keys import place_of
 from segue.core.sources import SessionSource
 from segue.ports.failpoints import Point, reached
-from segue.ports.store import Transaction
 from segue.sessions.accepting import Accepted
 from segue.sessions.admitting import Ignored, Routing, admit_all
 from segue.sessions.learning import learn
@@ -80,8 +79,9 @@ class Desk:
     def _put_down_at_once(self, wishes: Sequence[Wish]) -> list[Outcome | BaseException]:
         """As `_put_down`, if nobody has to be waited for; nothing otherwise."""
         reached(Point.BEFORE_ACCEPT)
-        works = [partial(_admitted, [wish.work for wish in wishes], self._routing)]
-        for outcomes in self._door.store.write_at_once(self._door.scope, works):
+        arrived = [wish.work for wish in wishes]
+        admit = partial(admit_all, arrived=arrived, routing=self._routing)
+        for outcomes in self._door.store.write_at_once(self._door.scope, [admit]):
             if not isinstance(outcomes, Exception):
                 reached(Point.AFTER_ACCEPT)
                 return [*outcomes]
@@ -94,18 +94,15 @@ class Desk:
         reached(Point.BEFORE_ACCEPT)
         arrived = [wish.work for wish in wishes]
         try:
-            work = partial(_admitted, arrived, self._routing)
-            outcomes: list[Outcome | BaseException] = [*self._door.store.write(self._door.scope, work)]
+            outcomes: list[Outcome | BaseException] = [
+                *self._door.store.write(self._door.scope, admit_all, arrived, self._routing)
+            ]
         except StoreError as error:
             return [error] * len(wishes)
         except Exception as error:  # noqa: BLE001 - nobody may wait for ever, whatever it was
             return [error] if len(wishes) == 1 else [self._put_down([wish])[0] for wish in wishes]
         reached(Point.AFTER_ACCEPT)
         return outcomes
-
-
-def _admitted(arrived: "list[tuple[Inbound, float]]", routing: Routing, tx: Transaction) -> list[Outcome]:
-    return admit_all(tx, arrived, routing)
 
 
 def _receipt(outcome: Outcome) -> Receipt:

@@ -55,8 +55,7 @@ class Indexing:
         except StoreError:
             return False  # whoever searches hears of it
         if is_much:
-            self._beside.acquire()
-            threading.Thread(target=self._follow_beside, name="segue-index", daemon=True).start()
+            self._begin_beside()
             return False
         has_come_on = self._follow(_SMALL_BATCH)
         self._is_catching_up = self._newest - (self._indexed_to or 0) >= _SMALL_BATCH
@@ -70,6 +69,13 @@ class Indexing:
         except StoreError:
             return False
         return self._newest - self._indexed_to >= BATCH
+
+    def _begin_beside(self) -> None:
+        self._beside.acquire()
+        try:
+            threading.Thread(target=self._follow_beside, name="segue-index", daemon=True).start()
+        except RuntimeError:  # there can be no more threads; whoever searches looks through what waits
+            self._beside.release()
 
     def _follow_beside(self) -> None:
         try:

@@ -284,16 +284,30 @@ def test_an_index_that_cannot_be_written_is_not_tried_without_a_pause(
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_long_messages_are_taken_into_the_index_beside(store: SqlStore) -> None:
-    door = Door(store, OWNER)
+def test_long_messages_are_taken_into_the_index_beside_also_after_that_could_not_be(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    door, start, refusals = Door(store, OWNER), threading.Thread.start, 0
+
+    def refused_once(thread: threading.Thread) -> None:
+        nonlocal refusals
+        if thread.name == "segue-index" and not refusals:
+            refusals += 1
+            raise RuntimeError("can't start new thread")
+        start(thread)
 
     async def work() -> None:
         await door.write(begin, "talk")
         for number in range(BATCH):
             await door.write(append_message, "talk", draft("user", f"lisbon {number} " * 500, 1.0))
+        monkeypatch.setattr(threading.Thread, "start", refused_once)
+        for _ in range(2):
+            await door.write(append_message, "talk", draft("user", "and one more", 1.0))
+            await asyncio.sleep(0.1)
         async with asyncio.timeout(20):
             while not (await door.read(lambda tx: tx.search.state())).indexed_to:
                 await asyncio.sleep(0.01)
 
     asyncio.run(work())
     door.close()
+    assert refusals == 1
