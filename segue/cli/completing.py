@@ -124,6 +124,11 @@ def complete_lane(_ctx: click.Context, _param: click.Parameter, incomplete: str)
     return _looked_up(_lanes, None, incomplete)
 
 
+def complete_token(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """The tokens that there are, by name."""
+    return _looked_up(_tokens, None, incomplete)
+
+
 def complete_job(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
     """The jobs that there are."""
     return _looked_up(_jobs, None, incomplete)
@@ -180,6 +185,10 @@ def _let_in(tx: Transaction, _wanted: None) -> list[Candidate]:
 
 def _lanes(tx: Transaction, _wanted: None) -> list[Candidate]:
     return [Candidate(one.key, None, one.origin.description if one.origin else "") for one in tx.lanes.listed()]
+
+
+def _tokens(tx: Transaction, _wanted: None) -> list[Candidate]:
+    return [Candidate(one.name, None, one.level) for one in tx.tokens.listed()]
 
 
 def _jobs(tx: Transaction, _wanted: None) -> list[Candidate]:

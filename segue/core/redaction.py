@@ -378,6 +378,7 @@ _RULES = (
     # Keys that show whose they are
     *_keys("Anthropic key", "sk-ant-", r"[\w-]{16,}+"),
     *_keys("OpenAI key", "sk-proj- sk-svcacct- sk-admin- sk-", r"[\w-]{20,}+"),
+    *_keys("Segue token", "segue_", r"[0-9a-f]{8}_[0-9a-f]{32,}+"),
     *_keys("GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_", r"[A-Za-z0-9]{30,}+"),
     *_keys("GitHub token", "github_pat_", r"\w{22,}+"),
     *_keys("GitLab token", "glpat- gldt- glrt- glcbt- glptt-", r"[\w.-]{18,}+"),

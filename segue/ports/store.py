@@ -17,6 +17,7 @@ from segue.core.usage import Billing, Spent, Usage
 
 if TYPE_CHECKING:  # slow to load, and only some commands need them
     from segue.core.background import Process
+    from segue.core.credentials import Credential
     from segue.core.inbox import Entry
     from segue.core.jobs import Job
     from segue.core.leases import HeldLease, Lease, Run
@@ -402,6 +403,21 @@ class Jobs(Protocol):
     def remove(self, name: str) -> bool: ...
 
 
+class Tokens(Protocol):
+    """Tokens of programs. Only for those who see everything."""
+
+    def find(self, key_id: str) -> "Credential | None": ...
+    def listed(self) -> "list[Credential]":
+        """The oldest first."""
+
+    def add(self, credential: "Credential") -> bool:
+        """Keep a new token; False when there is one of that name."""
+
+    def used(self, key_id: str, at: float) -> None: ...
+    def remove(self, name: str) -> bool: ...
+    def forget_expired(self, now: float) -> int: ...
+
+
 class Leases(Protocol):
     """Who works on what, by the clock of the database."""
 
@@ -575,6 +591,8 @@ class Transaction(Protocol):
     def people(self) -> People: ...
     @property
     def jobs(self) -> Jobs: ...
+    @property
+    def tokens(self) -> Tokens: ...
     @property
     def ledger(self) -> Ledger: ...
     @property

@@ -62,6 +62,7 @@ POLICIES = {
     "people": (_ALL, _ALL),
     "pairings": (_ALL, _ALL),
     "jobs": (_ALL, _ALL),
+    "tokens": (_ALL, _ALL),
     "state_meta": (f"({_ALL} OR {_DRAWER})",) * 2,
     "search_words": (_ALL, "true"),
 }

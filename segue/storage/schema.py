@@ -7,7 +7,7 @@ what is missing. Steps that change data or indexes are numbered migrations, each
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 
 
 class Column(NamedTuple):
@@ -420,6 +420,20 @@ JOBS = Table(
     ),
 )
 
+TOKENS = Table(
+    "tokens",
+    (
+        Column("key_id", "TEXT", "PRIMARY KEY NOT NULL"),
+        Column("name", "TEXT", "NOT NULL UNIQUE"),
+        Column("digest", "TEXT", "NOT NULL"),
+        Column("level", "TEXT", "NOT NULL CHECK (level IN ('read', 'write', 'admin'))"),
+        Column("principal", "TEXT", "NOT NULL"),
+        Column("created_at", "REAL", "NOT NULL"),
+        Column("expires_at", "REAL"),
+        Column("used_at", "REAL"),
+    ),
+)
+
 STATE_META = Table("state_meta", (Column("key", "TEXT", "PRIMARY KEY NOT NULL"), Column("value", "TEXT")))
 SEARCH_WORDS = Table("search_words", (Column("word", "TEXT", "PRIMARY KEY NOT NULL"),))
 VERSION = Table("schema_version", (Column("version", "INTEGER", "NOT NULL"),))
@@ -428,7 +442,7 @@ TABLES = (
     *(SESSIONS, MESSAGES, SESSION_TAGS, LANES, RESETS, TRASH),
     *(RUNS, LEASES, TURNS, STEPS, HEARD, USAGE, PROCESSES),
     *(INBOX, OUTBOX, CURSORS),
-    *(PEOPLE, PAIRINGS, JOBS),
+    *(PEOPLE, PAIRINGS, JOBS, TOKENS),
     *(STATE_META, SEARCH_WORDS, VERSION),
 )
 
@@ -458,6 +472,7 @@ INDEXES = (
     "CREATE INDEX IF NOT EXISTS idx_inbox_unanswered ON inbox(id) WHERE state IN ('refused', 'dead')",
     "CREATE UNIQUE INDEX IF NOT EXISTS idx_outbox_key ON outbox(key)",
     "CREATE INDEX IF NOT EXISTS idx_outbox_dead ON outbox(id) WHERE state = 'dead'",
+    "CREATE INDEX IF NOT EXISTS idx_inbox_api ON inbox(message_id) WHERE platform = 'api_server'",
     "CREATE INDEX IF NOT EXISTS idx_inbox_turn ON inbox(turn_id) WHERE turn_id IS NOT NULL",
     (
         "CREATE INDEX IF NOT EXISTS idx_outbox_unsent ON outbox(platform, account, id)"

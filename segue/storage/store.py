@@ -22,6 +22,7 @@ from segue.ports.store import (
     People,
     Processes,
     Search,
+    Tokens,
     Transaction,
     Turns,
 )
@@ -157,6 +158,12 @@ class SqlTransaction:
         from segue.storage.jobs import SqlJobs
 
         return SqlJobs(self._executor, self.scope)
+
+    @_Once
+    def tokens(self) -> Tokens:
+        from segue.storage.tokens import SqlTokens
+
+        return SqlTokens(self._executor, self.scope)
 
     @_Once
     def leases(self) -> Leases:

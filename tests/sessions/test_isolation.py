@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from segue.core.background import Process, ProcessState
+from segue.core.credentials import Credential
 from segue.core.errors import SegueError
 from segue.core.ids import LaneKey
 from segue.core.inbound import Inbound
@@ -73,6 +74,7 @@ class Asker:
         self.runs = [f"{name}-run" for name in names]
         self.entries = [_entry(name, *PLACES[:1], *PEOPLE[:1]) for name in names]
         self.people = [f"{name}-peer" for name in names]
+        self.tokens = [f"{name}-token" for name in names]
         self.jobs = [f"{name}-job" for name in names]
         self.words = [f"{name}w" for name in names]
         self.numbers = range(newest - 3 * len(names), newest + 1)
@@ -158,6 +160,8 @@ def every_table(asker: Asker) -> dict[str, Any]:
         "People.listed": tx.people.listed(),
         "People.owners": tx.people.owners(),
         "People.pairings": tx.people.pairings(),
+        "Tokens.find": each(tx.tokens.find, asker.tokens),
+        "Tokens.listed": tx.tokens.listed(),
         "Jobs.find": each(tx.jobs.find, asker.jobs),
         "Jobs.listed": tx.jobs.listed(),
         "Ledger.total": tx.ledger.total(ports.Entries()),
@@ -188,6 +192,7 @@ NO_READS = {
     "Processes": "insert change",
     "People": "put remove put_pairing use_pairing forget_pairings forget_expired",
     "Jobs": "add change remove",
+    "Tokens": "add used remove forget_expired",
     "Inbox": "add change erase move_cursor",
     "Outbox": "add change remove erase doubt_sending",
     "Leases": "take hold release release_all now add_run change_run forget_runs forget_expired",
@@ -287,6 +292,7 @@ def furnish(tx: Transaction, owners: list[tuple[str, str]]) -> None:
         tx.people.put_pairing(
             Pairing("telegram", f"{name}-peer", 1, "", f"{name}-chat", f"{name}w", NOW, NOW + 9, 0, "pending")
         )
+        tx.tokens.add(Credential(f"{name}-token", f"{name}w", "", "read", "owner", NOW))
         tx.jobs.add(Job(f"{name}-job", "0 7 * * *", "UTC", f"{name}w", NOW))
         key = LaneKey(f"{name}-lane")
         tx.lanes.insert(Lane(key, None, at, principal=principal, audience=audience, created_at=at, updated_at=at))
@@ -306,6 +312,7 @@ def test_every_method_that_reads_is_asked(store: SqlStore) -> None:
         ports.Processes,
         ports.People,
         ports.Jobs,
+        ports.Tokens,
         ports.Inbox,
         ports.Outbox,
         ports.Leases,
@@ -361,6 +368,7 @@ def test_whoever_may_see_it_is_told(store: SqlStore) -> None:
         "Sessions.children", "Meta.get", "prunable", "Messages.said", "Ledger.total", "Ledger.per_slot",
         "Inbox.left_out", "Inbox.running", "Inbox.standing", "Inbox.count", "Outbox.count",
         "Turns.owed", "People.find", "People.listed", "People.owners", "People.pairings", "Jobs.find", "Jobs.listed",
+        "Tokens.find", "Tokens.listed",
     }  # fmt: skip
     owner = store.read(OWNER_AT_CONSOLE, answers, ["zq00", "zq01", "zq02"])
     for verb in (
@@ -369,6 +377,8 @@ def test_whoever_may_see_it_is_told(store: SqlStore) -> None:
         "People.pairings",
         "Jobs.find",
         "Jobs.listed",
+        "Tokens.find",
+        "Tokens.listed",
     ):  # which nobody else is told of
         assert owner[verb] == {"zq00", "zq01", "zq02"}
 
@@ -395,6 +405,8 @@ def empty(store: SqlStore) -> None:
         for person in tx.people.listed():
             tx.people.remove(person.platform, person.peer)
             tx.people.forget_pairings(person.platform, person.peer)
+        for token in tx.tokens.listed():
+            tx.tokens.remove(token.name)
         for job in tx.jobs.listed():
             tx.jobs.remove(job.name)
 
