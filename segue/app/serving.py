@@ -43,7 +43,7 @@ from segue.core.scope import OWNER, OWNER_AT_CONSOLE, Audience, Principal, Scope
 from segue.core.sessions import Session
 from segue.core.situation import Disguise, Earlier, Situation, options_of, situation_text
 from segue.core.sizes import UNKNOWN_WINDOW, tokens_of_rest
-from segue.core.sources import UNATTENDED
+from segue.core.sources import API_SERVER, UNATTENDED
 from segue.gateway.agreeing import Agreements
 from segue.gateway.answering import Staff
 from segue.gateway.assembling import Grounds, assemble, traits_among
@@ -51,6 +51,7 @@ from segue.gateway.clerk import Means, Told
 from segue.gateway.gateway import Gateway
 from segue.gateway.holding import LaneHolder
 from segue.gateway.live import LiveAgents
+from segue.gateway.onlookers import Onlookers
 from segue.gateway.watching import Watching
 from segue.hookspecs import Group, Hooks, load
 from segue.ports.agent import Agent
@@ -110,6 +111,7 @@ class Serving:
         self._namer = Namer(self._door, self._small_model)
         posting = Posting(traits_among(platforms), settings.session.send_policy.policy)
         self._agreements = Agreements(self._door, posting, lambda: self.gateway.sent())
+        self.onlookers = Onlookers()
         keys = settings.key_rules
         freshness = timedelta(seconds=settings.agent.auto_continue_freshness)
         house = House(Rules(keys, settings.reset_policies, freshness), posting, self._prompt)
@@ -119,7 +121,7 @@ class Serving:
             compression=self._compression,
             new_session_id=app.new_session_id,
             queue=settings.queue.on,
-            shown=lambda _entry, _turn_id: _shown,
+            showing=self.onlookers.showing,
             turn_seconds=settings.agent.turn_timeout,
             freshness=settings.agent.auto_continue_freshness,
             ended=self._name,
@@ -144,7 +146,7 @@ class Serving:
 
     def _access_on(self, platform: str) -> AccessRules | None:
         """Who may speak; at the doors of programs whoever has the secret may."""
-        return None if platform in UNATTENDED else self._settings.access_on(platform)
+        return None if platform in (*UNATTENDED, API_SERVER) else self._settings.access_on(platform)
 
     def _watching(self) -> Watching:
         days, retention = self._settings.session_store_max_age_days, self._settings.retention

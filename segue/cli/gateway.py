@@ -1,12 +1,14 @@
-"""`segue gateway run | status | stop | restart`: the process that connects platforms with conversations."""
+"""`segue gateway run | status | stop | restart | call`: the process that connects platforms with conversations."""
 
 import asyncio
+import json
 import logging
 import os
 import signal
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -15,8 +17,9 @@ from segue.cli.lazy import LazyGroup
 from segue.cli.log_lines import begin_log
 from segue.cli.options import AS_JSON
 from segue.cli.output import say, show_json
+from segue.cli.remote import REMOTE, remote_at
 from segue.config import Settings
-from segue.core.errors import InUse, NotFound
+from segue.core.errors import InUse, Invalid, NotFound
 from segue.core.leases import GATEWAY, Run
 from segue.core.lifecycle import Interruption
 from segue.core.scope import OWNER_AT_CONSOLE
@@ -46,8 +49,11 @@ def run() -> None:
         if not settings.is_on_server:
             store.read(OWNER_AT_CONSOLE, refuse_second, GATEWAY, is_gone)
         platforms = platforms_of(settings, store)
-        if len(platforms) == 1:
-            logging.warning("Only jobs run here: name a platform under `platforms` in config.yaml to be reached there.")
+        if not any(said.enabled for said in settings.platforms.values()):
+            logging.warning(
+                "Only jobs and programs are heard here: name a platform under `platforms` in config.yaml to be reached"
+                " there."
+            )
         is_again = asyncio.run(_live(settings, store, platforms))
     if is_again:
         os.execv(sys.executable, [sys.executable, "-m", "segue", *sys.argv[1:]])  # noqa: S606 - ourselves
@@ -71,10 +77,18 @@ async def _live(settings: Settings, store: SqlStore, platforms: Sequence[Platfor
     serving = Serving(settings, store, this_run(GATEWAY), platforms, restart)
     serving.begin()
     settle_in()
+    from segue.web.listening import listen
+    from segue.web.premises import Premises
+
+    premises = Premises(settings, store, serving)
+    listening = asyncio.create_task(listen(premises))
     logging.info("Connecting to %s.", ", ".join(platform.name for platform in platforms))
     try:
         await serving.gateway.run(stop, lambda: Interruption.RESTART_DRAIN if is_again else Interruption.SHUTDOWN_DRAIN)
     finally:
+        listening.cancel()
+        await asyncio.wait({listening})
+        premises.close()
         await serving.close()
     return is_again
 
@@ -110,6 +124,22 @@ def restart() -> None:
     for name in (name for name, said in settings.platforms.items() if said.enabled):
         check_platform(settings, name)
     _signal(signal.SIGHUP)
+
+
+@gateway.command()
+@click.argument("method")
+@click.option("--params", default="{}", metavar="JSON", help="What the method is given, as a JSON object.")
+@REMOTE
+def call(method: str, params: str, url: str | None, token_file: Path | None) -> None:
+    """Ask a gateway METHOD, such as sessions.list; what it answers is JSON.
+
+    The gateway of this home is asked, or the one at --url, with the token that SEGUE_TOKEN or a file holds.
+    """
+    try:
+        given = json.loads(params)
+    except ValueError:
+        raise Invalid("--params takes a JSON object, such as '{\"limit\": 5}'.") from None
+    show_json(remote_at(url, token_file).ask(method, given))
 
 
 def _signal(number: signal.Signals) -> None:

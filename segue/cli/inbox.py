@@ -11,16 +11,15 @@ from segue.cli.lane_words import (
     MESSAGES,
     entry_cells,
     entry_facts,
-    entry_row,
     entry_text,
     letter_cells,
-    letter_row,
 )
 from segue.cli.options import AS_JSON, DRY_RUN, YES
 from segue.cli.output import confirm, note, say, show_json, table
 from segue.cli.previews import Preview
 from segue.core.inbox import OPEN, UNANSWERED, Entry, InboxState
 from segue.core.scope import OWNER_AT_CONSOLE
+from segue.facade.lane_rows import entry_row, letter_row
 from segue.ports.store import Transaction
 from segue.sessions import requeueing
 from segue.sessions.overseeing import find_lane

@@ -10,14 +10,11 @@ from segue.cli.completing import complete_lane
 from segue.cli.lane_words import (
     LANES,
     MESSAGES,
-    detail_row,
     entry_cells,
     lane_cells,
-    lane_row,
     moment,
     name_of,
     next_reset,
-    overrides_row,
     policy_words,
     worker_words,
 )
@@ -30,6 +27,7 @@ from segue.core.moments import ago
 from segue.core.origins import origin_of
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.text import count, one_line
+from segue.facade.lane_rows import detail_row, lane_row, overrides_row
 from segue.ports.store import Transaction
 from segue.sessions import minding
 from segue.sessions.overseeing import LaneDetail, LaneView, Sight, find_lane, list_lanes, look_at, look_into

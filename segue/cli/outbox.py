@@ -3,12 +3,13 @@
 import click
 
 from segue import app
-from segue.cli.lane_words import LETTERS, letter_cells, letter_row
+from segue.cli.lane_words import LETTERS, letter_cells
 from segue.cli.options import AS_JSON, DRY_RUN, YES
 from segue.cli.output import confirm, note, show_json
 from segue.cli.previews import Preview
 from segue.core.outbox import UNSENT, OutboxState
 from segue.core.scope import OWNER_AT_CONSOLE
+from segue.facade.lane_rows import letter_row
 from segue.sessions import resending
 
 _MOST = 10**9

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from segue.config.declaring import about, is_word, nothing
-from segue.config.kinds import Amount, Choice, Flag, Number, Section, Table, Text
+from segue.config.kinds import Amount, Choice, Flag, Listing, Number, Section, Table, Text
 from segue.config.naming import PLATFORM
 from segue.core.queueing import Drop, QueueMode, QueueRules
 from segue.core.streaming import Streaming
@@ -137,6 +137,13 @@ class GatewaySettings:
         ),
     )
     port: int = field(default=8766, metadata=about(Number(0, 65_535), "The port; 0 is any that is free."))
+    hosts: tuple[str, ...] = field(
+        default=(),
+        metadata=about(
+            Listing(Text("a name such as segue.example.org", _is_host)),
+            "Names by which programs call it, beside those of this machine to itself.",
+        ),
+    )
 
 
 def _merged(general: object, overrides: object, names: tuple[str, ...]) -> dict[str, Any]:

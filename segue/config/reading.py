@@ -53,6 +53,11 @@ def config_file() -> Path:
     return home_from(os.environ) / CONFIG_FILE
 
 
+def token_of_environment() -> str:
+    """The token for a gateway elsewhere."""
+    return os.environ.get("SEGUE_TOKEN", "").strip()
+
+
 def page_like_git() -> None:
     """Let the pager show colours, and not take the screen for what fits on it, unless somebody set it up already."""
     os.environ.setdefault("LESS", "FRX")

@@ -20,6 +20,8 @@ CHANCE = 4 + 32
 """Bytes of chance that a token is made from."""
 BEGINNING = "segue_"
 _TOKEN = re.compile(rf"{BEGINNING}([0-9a-f]{{8}})_([0-9a-f]{{64}})")
+BEHIND = "~"
+"""Behind it stands what tells tokens of one program apart; nobody can choose a name with it."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _PRINCIPAL = re.compile(r"[a-z][a-z0-9_]*:\S{1,200}")
 
@@ -55,6 +57,11 @@ class Credential(NamedTuple):
         """What may be read with it."""
         return scope_for(Principal(self.principal))
 
+    @property
+    def client(self) -> str:
+        """The program that has it, by which its conversations are named; several tokens can be one program's."""
+        return self.name.partition(BEHIND)[0]
+
     def allows(self, wanted: Level) -> bool:
         return Level(self.level).allows(wanted)
 
@@ -86,6 +93,7 @@ def made(
     chance: bytes,
     now: float,
     *,
+    mark: str = "",
     level: Level = Level.READ,
     principal: str = OWNER,
     expires_at: float | None = None,
@@ -96,7 +104,7 @@ def made(
     if principal != OWNER and not _PRINCIPAL.fullmatch(principal):
         raise Invalid(f"{principal!r} is nobody: write owner, person:NAME or PLATFORM:ID, as in telegram:123456789.")
     key_id, secret = chance[:4].hex(), chance[4:].hex()
-    kept = Credential(key_id, name, _digest(secret), level, principal, now, expires_at)
+    kept = Credential(key_id, name + mark, _digest(secret), level, principal, now, expires_at)
     return kept, f"{BEGINNING}{key_id}_{secret}"
 
 

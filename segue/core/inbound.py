@@ -3,6 +3,7 @@
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from segue.core.scope import Principal
 from segue.core.sources import SessionSource, kept_id, kept_source
 from segue.core.text import storable
 
@@ -41,6 +42,10 @@ class Inbound(NamedTuple):
     route: SessionSource | None = None
     """Where the answer goes, when that is not where it comes from."""
     cursor: Cursor | None = None
+    principal: Principal | None = None
+    """Who says it, when the door knows them by a token."""
+    lane: str | None = None
+    """The key of the lane that it is said in, when that is not the one of where it comes from."""
 
 
 def kept(inbound: Inbound) -> Inbound:

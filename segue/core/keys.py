@@ -24,8 +24,8 @@ from segue.core.sources import SessionSource
 DEFAULT_AGENT = "main"
 CHAT_TYPES = ("dm", "group", "channel")
 RESERVED = frozenset({"account", "agent", "api", "cron", "dm", "hook", "node", "person", "subagent", "topic"})
-JOB, HOOK = "cron", "hook"
-_TASK_KINDS = {JOB: 1, HOOK: 1, "api": 2, "subagent": 1, "node": 1}  # how many names each has
+API, JOB, HOOK = "api", "cron", "hook"
+_TASK_KINDS = {JOB: 1, HOOK: 1, API: 2, "subagent": 1, "node": 1}  # how many names each has
 _NODE = "node-"
 
 _MOST_REMEMBERED = 1024
@@ -184,8 +184,8 @@ def _task(source: SessionSource, agent: str) -> Task | None:
             return Task(HOOK, (source.chat_id,), agent)
         case sources.CRON:
             return Task(JOB, (source.chat_id,), agent)
-        case "api_server":
-            return Task("api", (source.participant, source.chat_id), agent)
+        case sources.API_SERVER:
+            return Task(API, (source.participant, source.chat_id), agent)
     return None
 
 

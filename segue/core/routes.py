@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 from segue.core.errors import Invalid
 from segue.core.keys import RESERVED
-from segue.core.sources import UNATTENDED, SessionSource
+from segue.core.sources import API_SERVER, UNATTENDED, SessionSource
 
 CHAT_TYPES = ("dm", "group", "channel", "thread")
 _PLATFORM = re.compile("[a-z][a-z0-9_]*")
-_NO_PLACE = UNATTENDED | RESERVED
+_NO_PLACE = UNATTENDED | RESERVED | {API_SERVER}
 
 
 class Route(NamedTuple):

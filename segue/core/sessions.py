@@ -113,6 +113,11 @@ class Listed(NamedTuple):
     cwd: str | None
 
 
+def listed_from(row: dict[str, Any]) -> Listed:
+    """A session as a list shows it, from the dictionary that programs are shown."""
+    return Listed._make(row[name] for name in Listed._fields)
+
+
 def kind_of(source: str) -> Kind:
     """What a session is when its creator did not say."""
     if source == "subagent":

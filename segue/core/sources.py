@@ -15,7 +15,7 @@ LONGEST_NAME = 1000
 _MOST_REMEMBERED = 1024
 _NAMES = frozenset({"chat_name", "user_name", "chat_topic", "label", "subject", "space"})
 
-CRON, WEBHOOK = "cron", "webhook"
+API_SERVER, CRON, WEBHOOK = "api_server", "cron", "webhook"
 UNATTENDED = frozenset({CRON, WEBHOOK})
 """Where programs speak, and no people; nothing is sent there."""
 

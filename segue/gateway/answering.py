@@ -5,7 +5,7 @@ import logging
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -77,8 +77,8 @@ class Staff:
     new_session_id: Callable[[], str]
     queue: Callable[[str], QueueRules]
     """Of a platform."""
-    shown: Callable[[Entry, str], Callable[[Event], None]]
-    """Shows what happens in a turn to whoever wrote a message."""
+    showing: Callable[[Entry, str], AbstractContextManager[Callable[[Event], None]]]
+    """Shows what happens in the turn that answers a message to whoever looks on."""
     ended: Callable[[Session], Awaitable[None]] = _nothing_follows
     """What is done when a turn of a session has come to its end; as the session was when it began."""
     turn_seconds: float = 1800.0
@@ -352,9 +352,11 @@ class Office:
         )
         self._running[key] = Running(runner, ears, turn.id)
         limit = asyncio.get_running_loop().call_later(self._staff.turn_seconds, self._time_out, key)
-        tell = self._staff.shown(last, turn.id) if last else _nothing_shown
         try:
-            with self._streams.showing(last, begun, holder.lease) as show:
+            with (
+                self._staff.showing(last, turn.id) if last else nullcontext(_nothing_shown) as tell,
+                self._streams.showing(last, begun, holder.lease) as show,
+            ):
                 await runner.run(begun.lease, begun.situation, _both(tell, show), begun.preferences, ears)
         except (LeaseLost, StoreError):
             raise

@@ -219,6 +219,9 @@ class Turns(Protocol):
     def running_of(self, run_id: str) -> "list[Turn]":
         """The turns that a process has not brought to their end."""
 
+    def next_after(self, turn: "Turn") -> "Turn | None":
+        """The turn that follows another one in its session."""
+
     def running_in(self, session_id: str) -> "Turn | None":
         """The turn of a session that has not come to its end."""
 
@@ -296,6 +299,9 @@ class Inbox(Protocol):
     def named(self, entry: "Entry") -> "list[Entry]":
         """Every version of the same message."""
 
+    def from_program(self, message_id: str) -> "list[Entry]":
+        """What programs said under a name, the first first."""
+
     def last_from(self, platform: str, account: str, chat: str) -> "Entry | None":
         """What came last from a chat, of what was not erased."""
 
@@ -346,6 +352,9 @@ class Outbox(Protocol):
         """Whether something for a chat has not certainly arrived."""
 
     def of_turn(self, turn_id: str) -> "list[Letter]": ...
+    def keyed(self, keys: Collection[str]) -> "list[Letter]":
+        """Those with one of these keys."""
+
     def listed(self, states: Collection[str], limit: int | None = None) -> "list[Letter]": ...
     def latest(self, states: Collection[str], limit: int, lane_key: str | None = None) -> "list[Letter]":
         """The last ones of all lanes or of one, in the order in which they were decided."""

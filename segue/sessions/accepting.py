@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from segue.core.inbound import ORIGINAL, Cursor, Inbound
 from segue.core.inbox import Entry, InboxState, Want, chat_of, entry_of
-from segue.core.keys import KeyRules, build_key, is_isolated, place_of
+from segue.core.keys import API, KeyRules, Task, build_key, is_isolated, place_of
+from segue.core.lifecycle import Lane
 from segue.core.principals import onlookers_at, principal_of, scope_in
 from segue.core.queueing import Drop, Interrupt, MakeRoom, QueueRules, Refuse, Steer, admit
 from segue.core.routes import as_last_seen
@@ -47,12 +48,18 @@ def with_route_known(tx: Transaction, inbound: Inbound) -> Inbound:
 
 def entry_in_lane(inbound: Inbound, keys: KeyRules, agent: str, want: Want, now: float) -> Entry:
     """A message as it is put down in its lane; what runs by itself gives no commands."""
-    place, person = place_of(inbound.source, keys, inbound.agent or agent), principal_of(inbound.source, keys)
+    place = place_of(inbound.source, keys, inbound.agent or agent)
+    person = inbound.principal or principal_of(inbound.source, keys)
     key, scope = build_key(place), scope_in(place, person, onlookers_at(inbound.route, keys, place.agent))
     entry = entry_of(inbound, key, scope.principal, scope.room or "", person, now)
-    if is_isolated(key):
-        return entry._replace(want=Want.QUEUED)
+    if is_isolated(key) or (isinstance(place, Task) and place.kind == API and want == Want.PLAIN):
+        return entry._replace(want=Want.QUEUED)  # each is answered by itself
     return entry._replace(want=want if inbound.is_person else Want.PLAIN)
+
+
+def entry_in_named_lane(entry: Entry, lane: Lane) -> Entry:
+    """A message that is said in another lane than that of where it comes from: it belongs to whom the lane belongs."""
+    return entry._replace(lane_key=lane.key, principal=lane.principal, audience=lane.audience)
 
 
 def accept(

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from typing import NamedTuple
 
-from segue.core.access import AccessRules, Allowed, AskToPair, Reason, can_be_known, decide, is_withheld
+from segue.core.access import AccessRules, Allowed, AskToPair, Reason, Role, can_be_known, decide, is_withheld
 from segue.core.inbound import Inbound, kept
 from segue.core.inbox import Entry, Want
 from segue.core.keys import KeyRules
@@ -12,12 +12,15 @@ from segue.core.outbox import What
 from segue.core.pairing import CHANCE, invitation
 from segue.core.queueing import QueueRules
 from segue.core.reading import Reading
+from segue.core.scope import OWNER
 from segue.ports.store import Transaction
-from segue.sessions.accepting import Accepted, accept, entry_in_lane, with_route_known
+from segue.sessions.accepting import Accepted, accept, entry_in_lane, entry_in_named_lane, with_route_known
 from segue.sessions.delivering import Posting, envelope_of, post
 from segue.sessions.pairing import Asked, ask_to_pair, known_as, rules_with_owners
 
 TOO_MANY = "Too many messages are waiting; this one was not taken. Try again when they are answered."
+
+COMMAND_OF_OWNERS = "it is a command of owners"
 
 
 class Routing(NamedTuple):
@@ -58,6 +61,11 @@ def admit(tx: Transaction, inbound: Inbound, routing: Routing, keys: KeyRules, n
     reading = routing.read(inbound) if inbound.is_person else Reading(Want.PLAIN, inbound.text)
     known = with_route_known(tx, inbound)
     entry = entry_in_lane(known, keys, routing.agent(inbound), reading.want, now)._replace(text=reading.text)
+    if inbound.lane is not None:
+        lane = tx.lanes.find(inbound.lane)
+        if lane is None:
+            return Ignored("its lane is gone")
+        entry = entry_in_named_lane(entry, lane)
     accepted = accept(
         tx,
         entry,
@@ -77,6 +85,9 @@ def admit(tx: Transaction, inbound: Inbound, routing: Routing, keys: KeyRules, n
 def _ignored(tx: Transaction, inbound: Inbound, routing: Routing, keys: KeyRules, now: float) -> Ignored | None:
     if inbound.is_own:  # whoever may speak there: we would never stop answering ourselves
         return Ignored(Reason.OWN)
+    if inbound.principal is not None:
+        role = Role.OWNER if inbound.principal == OWNER else Role.PERSON
+        return Ignored(COMMAND_OF_OWNERS) if is_withheld(inbound.text, role) else None
     rules = routing.access(inbound.source.platform)
     if rules is None:
         return None
@@ -85,7 +96,7 @@ def _ignored(tx: Transaction, inbound: Inbound, routing: Routing, keys: KeyRules
     match access:
         case Allowed(role):
             is_held = is_withheld(inbound.text, role, is_person=inbound.is_person)
-            return Ignored("it is a command of owners") if is_held else None
+            return Ignored(COMMAND_OF_OWNERS) if is_held else None
         case AskToPair():
             _invite(tx, inbound, routing, keys, now)
             return Ignored("its sender was asked to pair")

@@ -62,8 +62,10 @@ def open_session(tx: Transaction, arrival: Arrival, rules: Rules) -> Opened:
     place = place_of(source, rules.keys, arrival.agent)
     onlookers = onlookers_at(arrival.route, rules.keys, arrival.agent)
     scope = scope_in(place, principal_of(source, rules.keys), onlookers)
-    if arrival.admitted is not None and build_key(place) != arrival.admitted.key:
-        place, scope = parse_key(arrival.admitted.key, rules.keys.main_key), arrival.admitted.scope
+    admitted = arrival.admitted
+    is_elsewhere = admitted is not None and build_key(place) != admitted.key
+    if admitted is not None and (is_elsewhere or isinstance(place, Task)):
+        place, scope = parse_key(admitted.key, rules.keys.main_key), admitted.scope
     lane = _standing(tx, build_key(place), scope, now)
     policy = policy_of(place, source, rules.policies)
     decision = decide(lane, policy, now, busy=arrival.busy, freshness=rules.freshness)
@@ -71,7 +73,7 @@ def open_session(tx: Transaction, arrival: Arrival, rules: Rules) -> Opened:
         decision = Reset(ResetReason.ASKED)
     lane = lane or new_lane(place, source, scope, now)
     spoken_at = now if arrival.is_person else lane.last_person_at
-    known = known_now(lane.origin, source)
+    known = lane.origin if is_elsewhere and lane.origin else known_now(lane.origin, source)
     lane = lane._replace(origin=known, last_person_at=spoken_at, updated_at=now, finalised_at=None)
     if isinstance(decision, Start):
         lane = begin_session(tx, lane, arrival.fresh_id, now, agent=arrival.agent)

@@ -5,6 +5,7 @@ from typing import Any
 
 from segue.core.inbox import ERASED, OPEN, UNANSWERED, Entry, InboxState
 from segue.core.scope import Scope
+from segue.core.sources import API_SERVER
 from segue.ports.store import Inbox, Queue, Standing
 from segue.storage.sql import ALL, Condition, Executor, batches, columns, placeholders, visible
 
@@ -38,6 +39,11 @@ class SqlInbox(Inbox):
             "platform = :platform AND account = :account AND chat = :chat AND message_id = :message_id",
             **{name: getattr(entry, name) for name in _NAME},
         )
+        return self._entries(where)
+
+    def from_program(self, message_id: str) -> list[Entry]:
+        where = visible(self._scope)
+        where.add(f"platform = '{API_SERVER}' AND message_id = :message_id", message_id=message_id)
         return self._entries(where)
 
     def last_from(self, platform: str, account: str, chat: str) -> Entry | None:

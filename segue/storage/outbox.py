@@ -52,6 +52,11 @@ class SqlOutbox(Outbox):
         where.add("turn_id = :turn_id", turn_id=turn_id)
         return self._letters(where)
 
+    def keyed(self, keys: Collection[str]) -> list[Letter]:
+        where = visible(self._scope)
+        where.add_membership("key", keys)
+        return self._letters(where)
+
     def listed(self, states: Collection[str], limit: int | None = None) -> list[Letter]:
         by = "+id" if set(states) <= set(UNSENT) else "id"  # the few are sorted, rather than all gone through
         return self._letters(self._among(states), limit, by)

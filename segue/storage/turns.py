@@ -28,6 +28,14 @@ class SqlTurns(Turns):
     def running_in(self, session_id: str) -> Turn | None:
         return self._find(f"session_id = :value AND state = '{TurnState.RUNNING}'", session_id)
 
+    def next_after(self, turn: Turn) -> Turn | None:
+        condition, parameters = self._own()
+        sql = f"""
+            SELECT {_TURN} FROM turns WHERE session_id = :session_id AND first_seq > :first_seq AND {condition}
+            ORDER BY first_seq LIMIT 1"""
+        rows = self._db.rows(sql, parameters | {"session_id": turn.session_id, "first_seq": turn.first_seq})
+        return Turn._make(rows[0]) if rows else None
+
     def latest(self, session_id: str, kind: str) -> Turn | None:
         condition, parameters = self._own()
         sql = f"""

@@ -41,7 +41,14 @@ def test_status_says_that_no_gateway_runs(run: Run) -> None:
     assert "Gateway   not running\n" in run("status").stdout
     facts = status(run)
     assert facts["gateway"] == {"up": False, "runs": [], "platforms": []}
-    assert facts["inbox"] == {"waiting": 0, "running": 0, "refused": 0, "dead": 0, "unattended_seconds": 0}
+    assert facts["inbox"] == {
+        "waiting": 0,
+        "running": 0,
+        "refused": 0,
+        "dead": 0,
+        "unattended_seconds": 0,
+        "unattended": 0,
+    }
     assert facts["outbox"] == {"pending": 0, "sending": 0, "unknown": 0, "dead": 0, "undelivered": 0}
 
 

@@ -18,9 +18,11 @@ from segue.core.outbox import OutboxState
 from segue.core.queueing import Drop, QueueRules
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.sources import SessionSource
+from segue.listening.bodies import MOST_BYTES, Refusal, read_body
+from segue.listening.server import CannotListen
 from segue.platforms.webhook import inbound as hearing
-from segue.platforms.webhook.inbound import MOST_BYTES, Refusal, read_body, render
-from segue.platforms.webhook.platform import CannotListen, WebhookPlatform
+from segue.platforms.webhook.inbound import render
+from segue.platforms.webhook.platform import WebhookPlatform
 from segue.platforms.webhook.settings import Hook, read_settings
 from segue.ports.platform import Post, SendRefused
 from segue.storage.store import SqlStore

@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, timedelta
 from typing import Any
 
@@ -113,8 +114,8 @@ class Building:
         def agreeing(_entry: Entry) -> Agrees:
             return agrees
 
-        def shown(_entry: Entry, _turn_id: str) -> Callable[[Event], None]:
-            return self.events.append
+        def showing(_entry: Entry, _turn_id: str) -> AbstractContextManager[Callable[[Event], None]]:
+            return nullcontext(self.events.append)
 
         async def compressed(_holder: LaneHolder, _entry: Entry, focus: str, _told: Told) -> str:
             return f"Compressed for {focus}."
@@ -131,7 +132,7 @@ class Building:
             compression=uncompressed,
             new_session_id=lambda: next(ids),
             queue=lambda _: queue,
-            shown=shown,
+            showing=showing,
         )
         for attribute, value in staff.items():
             object.__setattr__(hired, attribute, value)

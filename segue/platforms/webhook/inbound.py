@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 from segue.core.inbound import Inbound
 from segue.core.sources import WEBHOOK, SessionSource
 from segue.core.text import shorten, storable
+from segue.listening.bodies import Refusal, read_body
 from segue.platforms.webhook.settings import Hook
 
 PLATFORM = WEBHOOK
-MOST_BYTES = 1_048_576
-DEEPEST = 64
 WINDOW_SECONDS = 300
 _LONGEST_VALUE, _LONGEST_TEXT, _LONGEST_ID = 20_000, 100_000, 200
 _OPEN, _CLOSE = "⟦", "⟧"
@@ -32,14 +31,6 @@ _SECONDS = re.compile(r"[0-9]{1,12}")
 
 Header = Callable[[str], str | None]
 """What a header says, as Latin-1, which keeps every byte."""
-
-
-class Refusal(Exception):
-    """A call that is not taken, with its HTTP status."""
-
-    def __init__(self, status: int, sentence: str) -> None:
-        super().__init__(sentence)
-        self.status = status
 
 
 class NotSigned(Refusal):
@@ -90,21 +81,6 @@ def inbound_from(call: Call, route: SessionSource | None) -> Inbound:
     )
 
 
-def read_body(body: bytes) -> Any:
-    """What a body says, as JSON."""
-    try:
-        said = json.loads(body.decode("utf-8"), parse_constant=_no_constant)
-    except UnicodeDecodeError:
-        raise Refusal(400, "The body is not UTF-8.") from None
-    except RecursionError:
-        raise Refusal(400, f"The body is nested more than {DEEPEST} levels deep.") from None
-    except ValueError:
-        raise Refusal(400, "The body is not JSON.") from None
-    if _is_deep(said):
-        raise Refusal(400, f"The body is nested more than {DEEPEST} levels deep.")
-    return said
-
-
 def render(template: str, said: Any) -> str:
     """The template with each `{{ a.b.0.c }}` replaced by what is found there, marked; nothing for what is not there."""
     return storable(_LOOKUP.sub(lambda match: _marked(_found(said, match[1])), template))
@@ -149,17 +125,3 @@ def _marked(value: Any) -> str:
         return ""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return f"{_OPEN}{shorten(text.translate(_UNMARKED), _LONGEST_VALUE)}{_CLOSE}"
-
-
-def _is_deep(said: Any) -> bool:
-    level = [said]
-    for _ in range(DEEPEST + 1):
-        containers = [one for one in level if isinstance(one, dict | list)]
-        if not containers:
-            return False
-        level = [item for one in containers for item in (one.values() if isinstance(one, dict) else one)]
-    return True
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(name)

@@ -1,0 +1,71 @@
+"""A server that ends when it is told to by us."""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Iterator
+from typing import Literal
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from segue.core.errors import SegueError
+
+LEAVING_SECONDS = 2
+MOST_CALLS = 64
+
+
+class CannotListen(SegueError):
+    """Nobody can call."""
+
+
+class _Server(uvicorn.Server):
+    """Signals are the gateway's."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def bound(host: str, port: int, what: str, setting: str) -> socket.socket:
+    """A socket that listens; `what` listens there, because a setting says so."""
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        raise CannotListen(
+            f"Nothing can listen for {what} at {host} port {port}: {error.strerror or error}; choose another {setting}."
+        ) from None
+
+
+async def serve(
+    app: ASGIApp,
+    door: socket.socket,
+    *,
+    most_calls: int = MOST_CALLS,
+    websockets: Literal["none", "websockets-sansio"] = "none",
+    longest_message: int = 1_048_576,
+) -> None:
+    """Answer calls until cancelled; those that are being answered may end first."""
+    server = _Server(
+        uvicorn.Config(
+            app,
+            lifespan="off",
+            http="h11",
+            ws=websockets,
+            ws_max_size=longest_message,
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=most_calls,
+            timeout_graceful_shutdown=LEAVING_SECONDS,
+        )
+    )
+    serving = asyncio.create_task(server.serve(sockets=[door]))
+    try:
+        await asyncio.shield(serving)
+    except asyncio.CancelledError:
+        server.should_exit = True
+        await asyncio.wait({serving})
+        raise

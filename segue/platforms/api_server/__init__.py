@@ -1,0 +1,1 @@
+"""The door for programs that speak as they would to OpenAI."""

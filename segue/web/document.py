@@ -1,0 +1,127 @@
+"""The OpenAPI document: made from the methods themselves, so that it says what they take and tell."""
+
+from functools import cache
+from typing import Any, Literal
+
+from pydantic.json_schema import models_json_schema
+
+from segue import __version__
+from segue.web.rpc.catalogue import METHODS
+from segue.web.rpc.method import Closed, Method
+
+_REF = "#/components/schemas/{model}"
+_ABOUT = (
+    "Conversations of AI agents, as JSON-RPC 2.0: POST /rpc, or a WebSocket at the same address, which is also told"
+    " what happens in conversations."
+)
+_ID = {"type": ["string", "integer", "null"]}
+
+
+@cache
+def document() -> dict[str, Any]:
+    models = {model for method in METHODS.values() for model in (method.params, method.result)}
+    ordered = sorted(models, key=lambda one: f"{one.__module__}.{one.__qualname__}")
+    wanted: list[tuple[type[Closed], Literal["validation"]]] = [(model, "validation") for model in ordered]
+    names, schemas = models_json_schema(wanted, ref_template=_REF)
+    references = {model: names[model, "validation"] for model in models}
+    definitions: dict[str, Any] = schemas.get("$defs", {}) | {"Error": _error()}
+    requests = [_request(method, references[method.params]) for method in METHODS.values()]
+    answers = [_answer(references[method.result]) for method in METHODS.values()]
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Segue", "version": __version__, "description": _ABOUT},
+        "security": [{"token": []}],
+        "paths": {"/rpc": _rpc(requests, answers), "/health": _health(), "/openapi.json": _itself()},
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "schemas": definitions,
+        },
+    }
+
+
+def _request(method: Method[Any], params: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "title": method.name,
+        "description": f"{method.about} Needs a token with the scope {method.level}.",
+        "properties": {
+            "jsonrpc": {"const": "2.0"},
+            "method": {"const": method.name},
+            "params": params,
+            "id": _ID,
+        },
+        "required": ["jsonrpc", "method", "params", "id"],
+        "additionalProperties": False,
+    }
+
+
+def _answer(result: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {"jsonrpc": {"const": "2.0"}, "result": result, "id": _ID},
+        "required": ["jsonrpc", "result", "id"],
+        "additionalProperties": False,
+    }
+
+
+def _error() -> dict[str, Any]:
+    trouble = {
+        "type": "object",
+        "properties": {"code": {"type": "integer"}, "message": {"type": "string"}},
+        "required": ["code", "message"],
+        "additionalProperties": False,
+    }
+    return {
+        "type": "object",
+        "properties": {"jsonrpc": {"const": "2.0"}, "error": trouble, "id": _ID},
+        "required": ["jsonrpc", "error", "id"],
+        "additionalProperties": False,
+    }
+
+
+def _rpc(requests: list[Any], answers: list[Any]) -> dict[str, Any]:
+    error = {"$ref": "#/components/schemas/Error"}
+    return {
+        "post": {
+            "summary": "Ask something, or several things together.",
+            "operationId": "rpc",
+            "requestBody": {"required": True, "content": {"application/json": {"schema": {"oneOf": requests}}}},
+            "responses": {
+                "200": _json("What is answered.", {"anyOf": [*answers, error]}),
+                "204": {"description": "Nothing was asked for."},
+                **{status: _json("It was not taken.", error) for status in ("400", "401", "403", "408", "413", "429")},
+                "503": _json("The store does not answer.", error),
+            },
+        }
+    }
+
+
+def _health() -> dict[str, Any]:
+    alive = {"type": "object", "properties": {"status": {"const": "alive"}}, "required": ["status"]}
+    return {
+        "get": {
+            "summary": "Whether the gateway answers.",
+            "operationId": "health",
+            "security": [],
+            "responses": {"200": _json("It does.", alive), "403": _json("It was not taken.", _plain())},
+        }
+    }
+
+
+def _itself() -> dict[str, Any]:
+    refused = {status: _json("It was not taken.", _plain()) for status in ("401", "403", "429")}
+    return {
+        "get": {
+            "summary": "This document.",
+            "operationId": "openapi",
+            "responses": {"200": _json("The document.", {"type": "object"}), **refused},
+        }
+    }
+
+
+def _plain() -> dict[str, Any]:
+    return {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
+
+
+def _json(about: str, schema: Any) -> dict[str, Any]:
+    return {"description": about, "content": {"application/json": {"schema": schema}}}

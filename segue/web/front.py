@@ -1,0 +1,84 @@
+"""The gateway's door: what is called where. Whoever is not let in is told so in one sentence, as JSON."""
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.websockets import WebSocket
+
+from segue.core.errors import StoreError
+from segue.listening.bodies import Refusal, read_body
+from segue.listening.calls import body_of
+from segue.web.document import document
+from segue.web.guarding import Guard
+from segue.web.premises import Premises
+from segue.web.rpc.catalogue import METHODS
+from segue.web.rpc.dispatching import answered, failed
+from segue.web.rpc.method import Caller
+from segue.web.rpc.troubles import trouble_of
+from segue.web.socket import Socket
+
+_log = logging.getLogger(__name__)
+_STORE_AGAIN = 5
+
+Answering = Callable[[Request], Awaitable[Response]]
+
+
+def front(premises: Premises, guard: Guard, others: Sequence[BaseRoute] = ()) -> Starlette:
+    """Everything that can be called."""
+
+    async def rpc(request: Request) -> Response:
+        try:
+            credential = await guard.let_in(request)
+            said = read_body(await body_of(request))
+        except Refusal as refusal:
+            return JSONResponse(failed(None, trouble_of(refusal)), refusal.status, refusal.headers)
+        except StoreError as error:
+            return JSONResponse(failed(None, trouble_of(error)), 503, {"Retry-After": str(_STORE_AGAIN)})
+        answer = await answered(Caller(credential, premises), METHODS, said)
+        return Response(status_code=204) if answer is None else JSONResponse(answer)
+
+    async def rpc_socket(socket: WebSocket) -> None:
+        try:
+            credential = await guard.let_in(socket)
+        except Refusal as refusal:
+            told = JSONResponse(failed(None, trouble_of(refusal)), refusal.status, refusal.headers)
+            await socket.send_denial_response(told)
+            return
+        await socket.accept()
+        await Socket(premises, guard, socket, credential).run()
+
+    async def openapi(request: Request) -> Response:
+        await guard.let_in(request)
+        return JSONResponse(document())
+
+    async def health(request: Request) -> Response:
+        guard.check_caller(request)
+        return JSONResponse({"status": "alive"})
+
+    routes: list[BaseRoute] = [
+        Route("/rpc", rpc, methods=["POST"]),
+        WebSocketRoute("/rpc", rpc_socket),
+        Route("/openapi.json", openapi),
+        Route("/health", health),
+        *others,
+    ]
+    return Starlette(routes=routes, exception_handlers={Refusal: _refused, HTTPException: _not_so, StoreError: _store})
+
+
+async def _refused(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, Refusal)
+    return JSONResponse({"error": str(error)}, error.status, error.headers)
+
+
+async def _not_so(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return JSONResponse({"error": f"{error.detail}."}, error.status_code, error.headers)
+
+
+async def _store(_request: Request, error: Exception) -> Response:
+    return JSONResponse({"error": str(error)}, 503, {"Retry-After": str(_STORE_AGAIN)})

@@ -1,0 +1,68 @@
+"""Who is let in at the gateway's door: programs that show a token, called by a name of ours, and no pages in browsers.
+
+Who shows wrong ones too often is not listened to for a while. That holds for the address alone: whoever else calls with
+a token that is good is let in all the same.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Collection
+
+from starlette.requests import HTTPConnection
+
+from segue.core.credentials import Credential, Level, bearer
+from segue.core.rates import Failures
+from segue.core.text import one_line
+from segue.listening.bodies import Refusal
+from segue.listening.calls import OWN_NAMES, caller, check_name
+from segue.sessions.tokens import find_bearer, is_news, note_use
+from segue.web.premises import Premises
+
+_log = logging.getLogger(__name__)
+
+
+class NotLetIn(Refusal):
+    """No token, or a wrong one."""
+
+    def __init__(self) -> None:
+        super().__init__(401, "Show a token that is good: `Authorization: Bearer …`; `segue tokens add` makes one.")
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"WWW-Authenticate": "Bearer"}
+
+
+class Guard:
+    def __init__(self, premises: Premises, hosts: Collection[str], now: Callable[[], float] = time.time) -> None:
+        self._premises = premises
+        self._names = OWN_NAMES | {name.lower() for name in hosts}
+        self._now = now
+        self._failures = Failures()
+
+    def check_caller(self, call: HTTPConnection) -> None:
+        """Nobody is led here by a foreign name, and no page in a browser calls."""
+        check_name(call, self._names, "gateway.hosts")
+        if "origin" in call.headers:
+            raise Refusal(403, "Pages in a browser do not call the gateway.")
+
+    async def let_in(self, call: HTTPConnection, wanted: Level = Level.READ) -> Credential:
+        """Whose token a call shows, if it is good for what is wanted."""
+        self.check_caller(call)
+        shown, now, who = bearer(call.headers.get), self._now(), caller(call)
+        found = await self._premises.glance(find_bearer, shown, now) if shown else None
+        if found is None:
+            if seconds := self._failures.wait(who, now):
+                raise Refusal(429, "Too many calls from there showed no good token; call again later.", seconds)
+            self._failures.add(who, now)
+            _log.warning("A call from %s showed no token that is good.", one_line(who) or "nowhere")
+            raise NotLetIn
+        if not found.allows(wanted):
+            raise Refusal(403, f"The token {found.name} may {found.level}; this needs {wanted}.")
+        if is_news(found, now):
+            await self._premises.write(self._premises.gateway.door.scope, note_use, found, now)
+        return found
+
+    async def is_still_good(self, credential: Credential) -> bool:
+        """Whether a token has not been taken back since."""
+        kept = await self._premises.glance(lambda tx: tx.tokens.find(credential.key_id))
+        return kept is not None and kept.digest == credential.digest and kept.is_good(self._now())

@@ -1,0 +1,74 @@
+"""The gateway listens for programs, once there is a token that lets one of them in, and for as long as it runs."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+
+from starlette.routing import BaseRoute
+
+from segue.core.errors import StoreError
+from segue.core.scope import OWNER_AT_CONSOLE
+from segue.listening.server import CannotListen, bound, serve
+from segue.ports.store import Transaction
+from segue.web.front import front
+from segue.web.guarding import Guard
+from segue.web.premises import Premises
+
+ADDRESS = "gateway:address:"
+"""Where it is kept where each gateway listens; its run stands behind."""
+LOOK_SECONDS = 1.0
+LONGEST_PAUSE = 60.0
+MOST_CALLS = 512
+
+_log = logging.getLogger(__name__)
+
+
+async def listen(premises: Premises, others: Sequence[BaseRoute] = ()) -> None:
+    """Answer programs until cancelled."""
+    chosen, pause = premises.settings.gateway, LOOK_SECONDS
+    await _until_there_is_a_token(premises)
+    guard = Guard(premises, chosen.hosts)
+    while True:
+        try:
+            with bound(chosen.host, chosen.port, "programs", "gateway.port") as door:
+                address = f"http://{_host(chosen.host)}:{door.getsockname()[1]}"
+                await _note_address(premises, address)
+                _log.info("Programs call %s, with a token.", address)
+                await serve(front(premises, guard, others), door, most_calls=MOST_CALLS, websockets="websockets-sansio")
+        except CannotListen as error:
+            _log.warning("%s", error)
+        await asyncio.sleep(pause)
+        pause = min(pause * 2, LONGEST_PAUSE)
+
+
+async def _until_there_is_a_token(premises: Premises) -> None:
+    """Without one nobody could tell who calls, so nothing listens."""
+    is_told = False
+    while True:
+        try:
+            if await premises.glance(_has_token, time.time()):
+                return
+        except StoreError as error:
+            _log.warning("The store does not answer; it is tried again: %s", error)
+        else:
+            if not is_told:
+                _log.info("Programs cannot call: there is no token. `segue tokens add NAME` makes one.")
+                is_told = True
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+def _has_token(tx: Transaction, now: float) -> bool:
+    return any(one.is_good(now) for one in tx.tokens.listed())
+
+
+async def _note_address(premises: Premises, address: str) -> None:
+    key = ADDRESS + premises.gateway.presence.run.id
+    try:
+        await premises.write(OWNER_AT_CONSOLE, lambda tx: tx.meta.set(key, address))
+    except StoreError as error:
+        _log.warning("Where programs call could not be noted: %s", error)
+
+
+def _host(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

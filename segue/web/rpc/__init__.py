@@ -1,0 +1,1 @@
+"""What programs ask the gateway, and what they are told: JSON-RPC, whatever carries it."""

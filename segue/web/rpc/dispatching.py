@@ -1,0 +1,88 @@
+"""From a request to its answer, as JSON-RPC 2.0 has it: one or several, with an answer or without."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from segue.core.errors import SegueError
+from segue.core.text import one_line, shorten
+from segue.listening.bodies import Refusal
+from segue.web.rpc.method import Caller, Method
+from segue.web.rpc.troubles import NO_METHOD, NO_REQUEST, NOT_ALLOWED, Refused, Trouble, trouble_of
+
+MOST_TOGETHER = 50
+_KEYS = frozenset({"jsonrpc", "method", "params", "id"})
+_NAME = 100
+
+_log = logging.getLogger(__name__)
+
+Answer = dict[str, Any]
+
+
+async def answered(caller: Caller, methods: Mapping[str, Method[Any]], said: Any) -> Answer | list[Answer] | None:
+    """What is answered to a request or to several; nothing when no answer is wanted."""
+    if not isinstance(said, list):
+        return await _one(caller, methods, said)
+    if not 0 < len(said) <= MOST_TOGETHER:
+        return failed(None, Trouble(NO_REQUEST, f"Between 1 and {MOST_TOGETHER} requests can be made together."))
+    answers = [answer for one in said if (answer := await _one(caller, methods, one)) is not None]
+    return answers or None
+
+
+def failed(request_id: Any, trouble: Trouble) -> Answer:
+    return {"jsonrpc": "2.0", "error": trouble.row, "id": request_id}
+
+
+async def _one(caller: Caller, methods: Mapping[str, Method[Any]], said: Any) -> Answer | None:
+    request_id = _id_of(said)
+    try:
+        name, params = _request(said)
+        result = await _found(caller, methods, name).call(caller, params)
+    except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits is told
+        trouble = trouble_of(error)
+        if not isinstance(error, SegueError | ValueError | Refusal):
+            _log.exception("A call of %s failed.", _shown(said))
+        return failed(request_id, trouble) if _wants_answer(said) else None
+    return {"jsonrpc": "2.0", "result": result, "id": request_id} if _wants_answer(said) else None
+
+
+def _found(caller: Caller, methods: Mapping[str, Method[Any]], name: str) -> Method[Any]:
+    method = methods.get(name)
+    if method is None:
+        raise Refused(NO_METHOD, f"There is no method {shorten(one_line(name), _NAME)!r}; /openapi.json lists them.")
+    if not caller.credential.allows(method.level):
+        held = caller.credential
+        raise Refused(NOT_ALLOWED, f"The token {held.name} may {held.level}; {name} needs {method.level}.")
+    return method
+
+
+def _request(said: Any) -> tuple[str, Any]:
+    if not isinstance(said, dict) or said.get("jsonrpc") != "2.0" or not isinstance(said.get("method"), str):
+        raise Refused(NO_REQUEST, 'A request is {"jsonrpc": "2.0", "method": NAME, "params": {…}, "id": …}.')
+    if unknown := sorted(map(str, said.keys() - _KEYS)):
+        raise Refused(NO_REQUEST, f"A request has no field {shorten(one_line(unknown[0]), _NAME)!r}.")
+    params = said.get("params", {})
+    if not isinstance(params, dict):
+        raise Refused(NO_REQUEST, "params must be an object: parameters have names.")
+    if "id" in said and not _is_id(said["id"]):
+        raise Refused(NO_REQUEST, "id must be a text, a number or null.")
+    return said["method"], params
+
+
+def _wants_answer(said: Any) -> bool:
+    """A request without an id is told and not asked; what is no request at all is always answered."""
+    is_request = isinstance(said, dict) and said.get("jsonrpc") == "2.0" and isinstance(said.get("method"), str)
+    return not is_request or "id" in said
+
+
+def _id_of(said: Any) -> Any:
+    given = said.get("id") if isinstance(said, dict) else None
+    return given if _is_id(given) else None
+
+
+def _is_id(given: Any) -> bool:
+    return given is None or (isinstance(given, str | int | float) and not isinstance(given, bool))
+
+
+def _shown(said: Any) -> str:
+    return shorten(one_line(str(said.get("method"))), _NAME) if isinstance(said, dict) else "nothing"

@@ -1,0 +1,121 @@
+"""Sessions, messages and lanes as programs are told of them. What nobody knows is null."""
+
+from typing import Any
+
+from pydantic import Field
+
+from segue.core.messages import Message, Spot
+from segue.core.sessions import Listed
+from segue.sessions.following import cursor_text
+from segue.web.rpc.method import Closed
+
+
+class SessionRow(Closed):
+    """A session as lists show it."""
+
+    id: str
+    title: str | None
+    title_source: str | None
+    first_line: str
+    source: str
+    kind: str
+    agent: str
+    model: str | None
+    principal: str
+    started_at: float
+    ended_at: float | None
+    end_reason: str | None
+    last_active_at: float
+    message_count: int
+    tool_call_count: int
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int
+    estimated_cost_usd: float | None
+    context_tokens: int | None
+    context_window: int | None
+    archived: int
+    pinned: int
+    parent_session_id: str | None
+    spawned_by: str | None
+    lane_key: str | None
+    cwd: str | None
+    tags: list[str]
+
+
+class MessageRow(Closed):
+    """A message; its cursor is where reading on begins."""
+
+    cursor: str
+    session_id: str
+    seq: int
+    state: str
+    role: str
+    content: Any
+    tool_calls: Any
+    tool_call_id: str | None
+    tool_name: str | None
+    timestamp: float
+    author: str | None
+    finish_reason: str | None
+
+
+class LaneRow(Closed):
+    """A lane, and everything that bears on its next message."""
+
+    key: str
+    phase: str
+    phase_reason: str | None
+    phase_since: float | None
+    session_id: str | None
+    title: str | None
+    first_line: str | None
+    waiting: int
+    running: int
+    at_work: dict[str, Any] | None
+    policy: dict[str, Any] | None
+    next_reset_at: float | None
+    last_person_at: float | None
+    updated_at: float | None
+    principal: str
+    audience: str
+
+
+class LaneWhole(LaneRow):
+    """A lane in full; the latest of each kind, in the order in which it happened."""
+
+    created_at: float | None
+    finalised_at: float | None
+    origin: dict[str, Any] | None
+    source: dict[str, Any] | None
+    overrides: dict[str, str | None]
+    background_work: bool
+    resets: list[dict[str, Any]]
+    inbox: list[dict[str, Any]]
+    outbox: list[dict[str, Any]] = Field(description="What has not been delivered.")
+
+
+_SHOWN = (*Listed._fields, "tags")
+
+
+def session_row(row: dict[str, Any]) -> SessionRow:
+    """A session from its columns."""
+    total = row["input_tokens"] + row["output_tokens"]
+    return SessionRow(total_tokens=total, **{name: row[name] for name in _SHOWN})
+
+
+def message_row(message: Message) -> MessageRow:
+    return MessageRow(
+        cursor=cursor_text(Spot(message.session_id, message.seq)),
+        session_id=message.session_id,
+        seq=message.seq,
+        state=message.state,
+        role=message.role,
+        content=message.original,
+        tool_calls=message.calls or None,
+        tool_call_id=message.tool_call_id,
+        tool_name=message.tool_name,
+        timestamp=message.timestamp,
+        author=message.author,
+        finish_reason=message.finish_reason,
+    )

@@ -1,0 +1,299 @@
+"""`sessions.*`: conversations are listed, found, read, named, put aside and removed."""
+
+import json
+import time
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from segue.core.credentials import Level
+from segue.core.errors import Invalid
+from segue.core.recap import recap
+from segue.core.redaction import Secrets
+from segue.core.sessions import Kind, as_row
+from segue.facade.searching import Ask, consult
+from segue.facade.searching import as_row as hit_row
+from segue.ports.store import Filter, Narrowing, Transaction
+from segue.sessions import discarding, exporting, finding, listing, marking, titling
+from segue.sessions.searching import Sort, Wish
+from segue.web.rpc.commands import carried_out
+from segue.web.rpc.method import Caller, Closed, Count, Id, Method, Names, Offset
+from segue.web.rpc.rows import SessionRow, session_row
+
+_RECAP = 60  # messages looked at for a preview
+
+
+class ListParams(Closed):
+    sources: Names = Field([], description="Only these platforms.")
+    kind: Kind | None = Field(None, strict=False, description="Another kind than interactive.")
+    archived: bool = Field(False, description="The archived ones instead.")
+    every: bool = Field(False, description="Every kind, archived or not, and every part of a conversation.")
+    tag: str | None = Field(None, max_length=200)
+    agent: str | None = Field(None, max_length=200)
+    active_since: float | None = Field(None, description="Unix seconds.")
+    limit: Count = 20
+    offset: Offset = 0
+
+
+class Listing(Closed):
+    sessions: list[SessionRow]
+    has_more: bool
+
+
+class OneParams(Closed):
+    id: Id
+
+
+class Whole(Closed):
+    session: SessionRow
+    parts: list[str] = Field(description="The sessions of the conversation, from its beginning.")
+    tip: str = Field(description="Where the conversation goes on now.")
+
+
+class PreviewLine(Closed):
+    voice: str
+    text: str
+
+
+class Preview(Closed):
+    session: SessionRow
+    earlier: int = Field(description="How many messages came before.")
+    lines: list[PreviewLine]
+
+
+class ResolveParams(Closed):
+    name: str = Field(min_length=1, max_length=600, description="An id, the beginning of one, or a title.")
+
+
+class Resolved(Closed):
+    id: str
+    tip: str
+
+
+class PatchParams(OneParams):
+    title: str | None = Field(None, max_length=10_000, description="An empty one takes it away.")
+    archived: bool | None = None
+    pinned: bool | None = None
+    add_tags: Names = Field([])
+    remove_tags: Names = Field([])
+
+
+class DeleteParams(OneParams):
+    purge: bool = Field(False, description="Every copy at once, for good, also from the trash.")
+
+
+class Deleted(Closed):
+    sessions: list[str]
+    is_purged: bool
+
+
+class ResetDone(Closed):
+    lane_key: str
+    old_session_id: str | None
+    session_id: str | None
+
+
+class CompactParams(OneParams):
+    focus: str = Field("", max_length=2000, description="What the summary should be about above all.")
+
+
+class Said(Closed):
+    text: str
+
+
+class SearchParams(Closed):
+    query: str = Field(max_length=2000)
+    sources: Names = Field([])
+    exclude_sources: Names = Field([])
+    roles: Annotated[list[Literal["user", "assistant", "tool", "system"]], Field(max_length=4)] = Field([])
+    sort: Sort = Field(Sort.RANK, strict=False)
+    limit: Count = 20
+    offset: Offset = 0
+
+
+class HitRow(Closed):
+    id: int
+    session_id: str
+    seq: int
+    role: str
+    timestamp: float
+    tool_name: str | None
+    source: str
+    model: str | None
+    session_started: float
+    title: str | None
+    snippet: str
+    score: float
+    context: list[dict[str, str]] = Field(description="What was said before and after, with its role.")
+
+
+class Hits(Closed):
+    hits: list[HitRow]
+    notes: list[str] = Field(description="What to know about the answer, such as that it may not be complete.")
+
+
+class ExportParams(OneParams):
+    raw: bool = Field(False, description="With the secrets that somebody wrote; otherwise they are left out.")
+
+
+class Exported(Closed):
+    session: dict[str, Any]
+
+
+async def list_(caller: Caller, params: ListParams) -> Listing:
+    """The most recently active conversations; one in several parts is one row, its newest part."""
+    wanted = Filter(
+        sources=tuple(params.sources),
+        kinds=(params.kind,) if params.kind else () if params.every or params.sources else (Kind.INTERACTIVE,),
+        archived=None if params.every and not params.archived else params.archived,
+        tips_only=not params.every,
+        tag=params.tag,
+        agent=params.agent,
+        active_since=params.active_since,
+    )
+    read = caller.premises.read
+    rows = await read(caller.scope, listing.list_rows, wanted, params.limit + 1, params.offset)
+    has_more = len(rows) > params.limit
+    return Listing(sessions=[session_row(row) for row in rows[: params.limit]], has_more=has_more)
+
+
+async def get(caller: Caller, params: OneParams) -> Whole:
+    """A session, and the conversation that it is a part of."""
+
+    def work(tx: Transaction) -> Whole:
+        session_id = finding.get_id(tx, params.id)
+        parts = [part.id for part in finding.find_parts(tx, session_id)]
+        return Whole(session=_row(tx, session_id), parts=parts, tip=parts[-1])
+
+    return await caller.premises.read(caller.scope, work)
+
+
+async def preview(caller: Caller, params: OneParams) -> Preview:
+    """What was said last in a conversation, in a few lines."""
+
+    def work(tx: Transaction) -> Preview:
+        session = finding.get_session(tx, finding.find_tip(tx, finding.get_id(tx, params.id)))
+        last = tx.messages.last(session.id, _RECAP)
+        told = recap(last)
+        lines = [PreviewLine(voice=line.voice, text=line.text) for line in told.lines]
+        earlier = max(session.message_count - len(last), 0) + told.earlier
+        return Preview(session=_row(tx, session.id), earlier=earlier, lines=lines)
+
+    return await caller.premises.read(caller.scope, work)
+
+
+async def resolve(caller: Caller, params: ResolveParams) -> Resolved:
+    """The session that an id, a title or the beginning of an id means."""
+
+    def work(tx: Transaction) -> Resolved:
+        session_id = finding.get_id(tx, params.name)
+        return Resolved(id=session_id, tip=finding.find_tip(tx, session_id))
+
+    return await caller.premises.read(caller.scope, work)
+
+
+async def patch(caller: Caller, params: PatchParams) -> SessionRow:
+    """Name a conversation, put it aside, keep it for good, or give it tags; what is not said stays as it is."""
+
+    def work(tx: Transaction) -> SessionRow:
+        session_id = finding.get_id(tx, params.id)
+        if params.title is not None:
+            titling.set_title(tx, session_id, params.title)
+        if params.archived is not None:
+            marking.archive_conversation(tx, session_id, archived=params.archived)
+        if params.pinned is not None:
+            marking.pin_conversation(tx, session_id, pinned=params.pinned)
+        if params.add_tags or params.remove_tags:
+            marking.tag_conversation(tx, session_id, add=params.add_tags, remove=params.remove_tags)
+        return _row(tx, session_id)
+
+    return await caller.premises.write(caller.scope, work)
+
+
+async def reset(caller: Caller, params: OneParams) -> ResetDone:
+    """Begin a new conversation in the lane that a session is in. The old one is kept."""
+    key = await _lane_of(caller, params.id)
+    await carried_out(caller, key, "/new")
+    lane = await caller.premises.read(caller.scope, lambda tx: tx.lanes.find(key))
+    return ResetDone(lane_key=key, old_session_id=params.id, session_id=lane.session_id if lane else None)
+
+
+async def compact(caller: Caller, params: CompactParams) -> Said:
+    """Go on from a summary of what was said first, in the lane that a session is in."""
+    key = await _lane_of(caller, params.id)
+    return Said(text=await carried_out(caller, key, f"/compress {params.focus}".strip()))
+
+
+async def delete(caller: Caller, params: DeleteParams) -> Deleted:
+    """Move a conversation into the trash with all its parts, or remove every copy of it."""
+
+    def work(tx: Transaction) -> list[str]:
+        session_id = finding.get_id(tx, params.id)
+        gone = finding.find_conversation(tx, session_id)
+        if params.purge:
+            discarding.purge_conversation(tx, session_id)
+        else:
+            discarding.discard_conversation(tx, session_id, time.time())
+        return gone
+
+    gone = await caller.premises.write(caller.scope, work)
+    if params.purge:
+        await caller.premises.beside(caller.premises.store.compact)
+    return Deleted(sessions=gone, is_purged=params.purge)
+
+
+async def search(caller: Caller, params: SearchParams) -> Hits:
+    """Messages by what they say, the best first, each with what was said around it."""
+    narrowing = Narrowing(tuple(params.sources), tuple(params.exclude_sources), tuple(params.roles))
+    wish = Wish(params.limit, params.offset, params.sort, narrowing)
+
+    def found(tx: Transaction, ask: Ask) -> Hits:
+        answer = ask(wish)
+        return Hits(hits=[HitRow(**hit_row(tx, hit)) for hit in answer.hits], notes=answer.notes)
+
+    premises = caller.premises
+    return await premises.beside(lambda: consult(premises.store, caller.scope, params.query, found))
+
+
+async def export(caller: Caller, params: ExportParams) -> Exported:
+    """A session whole: every column, and every message in every state."""
+    mask = None if params.raw else Secrets(redacts=True)
+
+    def work(tx: Transaction) -> str:
+        pieces: list[str] = []
+        exporting.export_lines(tx, pieces.append, ids=[finding.get_id(tx, params.id)], mask=mask)
+        return "".join(pieces)
+
+    return Exported(session=json.loads(await caller.premises.read(caller.scope, work)))
+
+
+async def _lane_of(caller: Caller, wanted: str) -> str:
+    """The lane that goes on with a session."""
+
+    def work(tx: Transaction) -> str:
+        tip = finding.find_tip(tx, finding.get_id(tx, wanted))
+        lane = tx.lanes.find_by_session(tip)
+        if lane is None:
+            raise Invalid(f"Session {tip} is in no lane, so nobody is answered there at the moment.")
+        return lane.key
+
+    return await caller.premises.read(caller.scope, work)
+
+
+def _row(tx: Transaction, session_id: str) -> SessionRow:
+    tags = tx.sessions.tags([session_id]).get(session_id, [])
+    return session_row(as_row(finding.get_session(tx, session_id)) | {"tags": tags})
+
+
+METHODS: tuple[Method[Any], ...] = (
+    Method("sessions.list", Level.READ, ListParams, Listing, list_),
+    Method("sessions.get", Level.READ, OneParams, Whole, get),
+    Method("sessions.preview", Level.READ, OneParams, Preview, preview),
+    Method("sessions.resolve", Level.READ, ResolveParams, Resolved, resolve),
+    Method("sessions.patch", Level.WRITE, PatchParams, SessionRow, patch),
+    Method("sessions.reset", Level.WRITE, OneParams, ResetDone, reset),
+    Method("sessions.delete", Level.ADMIN, DeleteParams, Deleted, delete),
+    Method("sessions.compact", Level.WRITE, CompactParams, Said, compact),
+    Method("sessions.search", Level.READ, SearchParams, Hits, search),
+    Method("sessions.export", Level.READ, ExportParams, Exported, export),
+)
