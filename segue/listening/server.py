@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import socket
 from collections.abc import Iterator
 from typing import Literal
@@ -13,6 +14,14 @@ from segue.core.errors import SegueError
 
 LEAVING_SECONDS = 2
 MOST_CALLS = 64
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """A WebSocket that was refused with an answer is no trouble, whatever the server calls it."""
+    return "without completing handshake" not in str(record.msg)
+
+
+logging.getLogger("uvicorn.error").addFilter(_is_news)
 
 
 class CannotListen(SegueError):

@@ -1,0 +1,241 @@
+"""Programs that stay connected are told what happens, and miss nothing when they come back."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from open_door import Line, OpenDoor
+from serving_house import use_obedient_model, write_settings
+from websockets.exceptions import InvalidStatus
+
+from segue.core.credentials import Level
+from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.facade.session_db import SessionDB
+from segue.testing import Stage
+from segue.web import socket as socket_module
+
+TALK = {"conversation": "trip", "wait_seconds": 30}
+
+
+@pytest.fixture
+def door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenDoor]:
+    use_obedient_model(monkeypatch)
+    opened = OpenDoor(write_settings(tmp_path / "home", gateway={"port": 0}), {"scripted": Stage()})
+    yield opened
+    opened.close()
+
+
+def has_heard(line: Line, most: int, _told: object) -> bool:
+    return len(line.said()) >= most
+
+
+def has_said(words: str) -> Any:
+    return lambda told: any(one["kind"] == "message" and one["message"]["content"] == words for one in told)
+
+
+def test_what_is_said_is_told_as_it_happens(door: OpenDoor) -> None:
+    token = door.token()
+
+    async def work() -> None:
+        async with door.socket(token) as line:
+            subscribed = await line.ask("chat.subscribe", conversation="trip")
+            assert (subscribed["cursor"], subscribed["lane_key"]) == (None, "agent:main:api:laptop:trip")
+            await line.ask("chat.send", text="wait 0.2", **TALK)
+            told = await line.until(has_said("You said: wait 0.2"))
+            assert line.said() == [("user", "wait 0.2"), ("assistant", "You said: wait 0.2")]
+            deltas = [one["text"] for one in told if one["kind"] == "delta"]
+            assert deltas[0] == "Let me see. "
+
+    door.serve(work)
+
+
+def test_whoever_comes_back_with_a_cursor_has_missed_nothing(door: OpenDoor) -> None:
+    """The connection breaks at any moment, without a farewell, while much is said, also across new conversations."""
+    token = door.token()
+    expected: list[tuple[str, str]] = []
+    for number in range(30):
+        expected += [("user", f"line {number}"), ("assistant", f"You said: line {number}")]
+
+    async def talk() -> None:
+        for number in range(30):
+            await door.ask(token, "chat.send", text=f"line {number}", **TALK)
+            if number in (9, 19):
+                await door.ask(token, "chat.send", text="/new", **TALK)
+
+    async def work() -> None:
+        heard: list[tuple[str, str]] = []
+        cursor: str | None = None
+        await door.ask(token, "chat.send", text="first of all", **TALK)
+        start = (await door.ask(token, "chat.history", conversation="trip"))["cursor"]
+        talking = asyncio.create_task(talk())
+        cursor, breaks = start, 0
+        while len(heard) < len(expected):
+            async with door.socket(token) as line:
+                await line.ask("chat.subscribe", conversation="trip", cursor=cursor)
+                wanted = min(1 + breaks % 3, len(expected) - len(heard))
+                await line.until(partial(has_heard, line, wanted))
+                heard += line.said()
+                for one in line.told:
+                    cursor = one.get("cursor") or (one.get("message") or {}).get("cursor") or cursor
+                line.connection.transport.abort()  # nobody says goodbye
+                breaks += 1
+        await talking
+        assert heard == expected
+        assert breaks > 5
+
+    door.serve(work, 90)
+
+
+def test_without_its_cursor_the_same_client_would_miss_something(door: OpenDoor) -> None:
+    """The control: what is said between two connections is told by the cursor, and by nothing else."""
+    token = door.token()
+
+    async def work() -> None:
+        await door.ask(token, "chat.send", text="one", **TALK)
+        async with door.socket(token) as line:
+            await line.ask("chat.subscribe", conversation="trip")
+        await door.ask(token, "chat.send", text="two", **TALK)
+        async with door.socket(token) as line:
+            await line.ask("chat.subscribe", conversation="trip")
+            await line.ask("chat.send", text="three", **TALK)
+            await line.until(has_said("You said: three"))
+            assert line.said() == [("user", "three"), ("assistant", "You said: three")]
+
+    door.serve(work)
+
+
+def test_what_another_process_writes_is_told_within_a_second(door: OpenDoor) -> None:
+    token = door.token()
+
+    async def work() -> None:
+        other = SessionDB(door.settings.database_path)
+        other.create_session("s1", "cli")
+        async with door.socket(token) as line:
+            await line.ask("chat.subscribe", session_id="s1")
+            await asyncio.to_thread(other.append_message, "s1", "user", "from the terminal")
+            await line.until(has_said("from the terminal"), 1.5)
+        other.close()
+
+    door.serve(work)
+
+
+def test_a_token_that_is_taken_back_ends_its_connections(door: OpenDoor) -> None:
+    token = door.token("phone")
+    door.token("laptop")
+
+    async def work() -> None:
+        async with door.socket(token) as line:
+            assert (await line.ask("health"))["is_well"]
+            door.revoke("phone")
+            await asyncio.wait_for(line.connection.wait_closed(), 5)
+            assert line.connection.close_code == 1008
+
+    door.serve(work)
+
+
+def test_nobody_follows_what_is_not_theirs(door: OpenDoor) -> None:
+    owner, alice = door.token(), door.token("alice", Level.ADMIN, "telegram:1")
+
+    async def work() -> None:
+        sent = await door.ask(owner, "chat.send", text="mine", **TALK)
+        async with door.socket(alice) as line:
+            for where in (
+                {"session_id": sent["session_id"]},
+                {"lane_key": sent["lane_key"]},
+                {"conversation": "x", "cursor": f"{sent['session_id']}:0"},
+                {"lane_key": sent["lane_key"], "cursor": f"{sent['session_id']}:0"},
+            ):
+                answer = await line.ask("chat.subscribe", **where)
+                assert answer.get("code") == -32001, (where, answer)
+            await door.ask(owner, "chat.send", text="mine again", **TALK)
+            await asyncio.sleep(0.7)
+            assert line.told == []
+
+    door.serve(work)
+
+
+def test_an_upgrade_without_a_token_or_from_a_page_is_refused(door: OpenDoor) -> None:
+    token = door.token()
+
+    async def refused(status: int, shown: str, **headers: str) -> None:
+        with pytest.raises(InvalidStatus) as error:
+            async with door.socket(shown, **headers):
+                pass
+        assert error.value.response.status_code == status
+
+    async def work() -> None:
+        await refused(401, "nothing")
+        await refused(401, token[:-1] + ("0" if token[-1] != "0" else "1"))
+        for origin in ("http://evil.example", "null", "http://127.0.0.1:1", door.url):
+            await refused(403, token, Origin=origin)
+        door.url = door.url.replace("127.0.0.1", "evil.example")
+        await refused(403, token)
+
+    door.serve(work)
+
+
+def test_a_message_that_is_no_text_or_too_long_ends_the_connection_and_nothing_else(door: OpenDoor) -> None:
+    token = door.token()
+
+    async def closed(line: Line, said: Any) -> int | None:
+        await line.connection.send(said)
+        await asyncio.wait_for(line.connection.wait_closed(), 10)
+        return line.connection.close_code
+
+    async def work() -> None:
+        async with door.socket(token) as line:
+            assert await closed(line, b"bytes") == 1003
+        async with door.socket(token) as line:
+            assert await closed(line, "x" * 1_100_000) == 1009
+        async with door.socket(token) as line:
+            assert (await line.ask("health"))["is_well"]
+
+    door.serve(work)
+
+
+def test_many_requests_at_once_are_all_answered(door: OpenDoor) -> None:
+    token = door.token()
+
+    async def work() -> None:
+        async with door.socket(token) as line:
+            answers = await asyncio.gather(*(line.ask("sessions.list") for _ in range(100)))
+            assert all(answer == {"sessions": [], "has_more": False} for answer in answers)
+
+    door.serve(work)
+
+
+def test_one_connection_follows_so_many_conversations_and_no_more(
+    door: OpenDoor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket_module, "MOST_SUBSCRIPTIONS", 2)
+    token = door.token()
+
+    async def work() -> None:
+        async with door.socket(token) as line:
+            answers = [await line.ask("chat.subscribe", conversation=name) for name in "abc"]
+            assert ["subscription" in one for one in answers] == [True, True, False]
+
+    door.serve(work)
+
+
+def test_a_conversation_is_followed_into_its_summary(door: OpenDoor) -> None:
+    token = door.token()
+
+    async def work() -> None:
+        for number in range(8):
+            await door.ask(token, "chat.send", text=f"line {number} {os.urandom(2).hex()}", **TALK)
+        async with door.socket(token) as line:
+            subscribed = await line.ask("chat.subscribe", conversation="trip")
+            before = subscribed["cursor"].rpartition(":")[0]
+            await door.ask(token, "sessions.compact", id=before)
+            await line.until(lambda told: any(one["kind"] == "session" for one in told))
+            after = next(one["session_id"] for one in line.told if one["kind"] == "session")
+            parent = door.store.read(OWNER, lambda tx: tx.sessions.find(after))
+            assert parent is not None
+            assert parent.parent_session_id == before
+
+    door.serve(work)
