@@ -1,0 +1,231 @@
+"""Who is let in at the gateway's door."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+from open_door import OpenDoor, request
+from serving_house import use_obedient_model, write_settings
+
+from segue.core.credentials import Level
+from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.listening import calls
+from segue.web.listening import listen
+from segue.web.premises import Premises
+
+HEALTH = request("health")
+GOOD = b'{"jsonrpc": "2.0", "method": "health", "params": {}, "id": 1}'
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return write_settings(tmp_path / "home", gateway={"port": 0, "hosts": ["segue.example.org"]})
+
+
+@pytest.fixture
+def door(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenDoor]:
+    use_obedient_model(monkeypatch)
+    opened = OpenDoor(home)
+    yield opened
+    opened.close()
+
+
+def test_nothing_listens_before_there_is_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_obedient_model(monkeypatch)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    door = OpenDoor(write_settings(tmp_path / "home", gateway={"port": port}))
+
+    async def answers() -> bool:
+        try:
+            async with httpx2.AsyncClient() as client:
+                await client.get(f"http://127.0.0.1:{port}/health")
+        except httpx2.TransportError:
+            return False
+        return True
+
+    async def work() -> None:
+        assert door._serving is not None
+        premises = Premises(door.settings, door.store, door._serving)
+        listening = asyncio.create_task(listen(premises))
+        await asyncio.sleep(1.5)
+        assert not await answers()
+        door.token()
+        async with asyncio.timeout(10):
+            while not await answers():
+                await asyncio.sleep(0.1)
+        listening.cancel()
+        await asyncio.wait({listening})
+        premises.close()
+
+    door.run(work)
+    door.close()
+
+
+@pytest.mark.parametrize("shown", ["", "Bearer", "Bearer x", "Basic {}", "Bearer {}x", "{}", "Bearer {} {}"])
+def test_whoever_shows_no_good_token_is_told_so_and_nothing_else(door: OpenDoor, shown: str) -> None:
+    token = door.token()
+
+    async def work() -> None:
+        answer = await door.post(HEALTH, None, Authorization=shown.format(token, token))
+        assert answer.status_code == 401
+        assert answer.headers["www-authenticate"] == "Bearer"
+        assert "result" not in answer.json()
+
+    door.serve(work)
+
+
+@pytest.mark.parametrize("cut", [1, 40, 64])
+def test_a_token_that_is_not_whole_or_not_right_is_none(door: OpenDoor, cut: int) -> None:
+    token = door.token()
+
+    async def work() -> None:
+        for wrong in (token[:-cut], token[:-1] + ("0" if token[-1] != "0" else "1")):
+            assert (await door.post(HEALTH, wrong)).status_code == 401
+        header = f"Bearer {token[:-1]}".encode() + "é".encode()
+        raw = b"POST /rpc HTTP/1.1\r\nHost: localhost\r\nAuthorization: " + header
+        raw += b"\r\nContent-Length: %d\r\n\r\n" % len(GOOD) + GOOD
+        assert b" 401 " in (await _raw(door, raw)).partition(b"\r\n")[0]
+
+    door.serve(work)
+
+
+async def _raw(door: OpenDoor, said: bytes) -> bytes:
+    host, port = door.url.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(said)
+    answer = await asyncio.wait_for(reader.read(4096), 20)
+    writer.close()
+    return answer
+
+
+def test_a_token_in_the_address_or_in_a_cookie_lets_nobody_in(door: OpenDoor) -> None:
+    token = door.token()
+
+    async def work() -> None:
+        assert (await door.post(HEALTH, None, Cookie=f"token={token}")).status_code == 401
+        async with httpx2.AsyncClient() as client:
+            for name in ("token", "access_token", "api_key"):
+                assert (await client.post(f"{door.url}/rpc?{name}={token}", json=HEALTH)).status_code == 401
+
+    door.serve(work)
+
+
+def test_a_token_is_good_until_it_is_taken_back_or_over(door: OpenDoor) -> None:
+    first, over = door.token("first"), door.token("over", expires_at=1.0)
+
+    async def work() -> None:
+        assert (await door.post(HEALTH, over)).status_code == 401
+        assert (await door.post(HEALTH, first)).status_code == 200
+        door.revoke("first")
+        assert (await door.post(HEALTH, first)).status_code == 401
+
+    door.serve(work)
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "localhost"}, 200),
+        ({"Host": "SEGUE.example.org"}, 200),
+        ({"Host": "segue.example.org:8766"}, 200),
+        ({"Host": "evil.example"}, 403),
+        ({"Host": "127.0.0.1.evil.example"}, 403),
+        ({"Host": "localhost.evil.example:80"}, 403),
+        ({"Host": "0.0.0.0"}, 403),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": "http://127.0.0.1:9"}, 403),
+        ({"Origin": "http://localhost:8766"}, 403),
+    ],
+)
+def test_nobody_is_led_here_by_another_name_or_by_a_page(door: OpenDoor, headers: dict[str, str], status: int) -> None:
+    token = door.token()
+
+    async def work() -> None:
+        assert (await door.post(HEALTH, token, **headers)).status_code == status
+        async with httpx2.AsyncClient() as client:
+            assert (await client.get(f"{door.url}/health", headers=headers)).status_code == status
+            document = await client.get(
+                f"{door.url}/openapi.json", headers=headers | {"Authorization": f"Bearer {token}"}
+            )
+            assert document.status_code == status
+
+    door.serve(work)
+
+
+def test_who_guesses_waits_and_whoever_has_a_token_does_not(door: OpenDoor) -> None:
+    """The owner calls from the same address as whoever guesses, and is let in all the same."""
+    token = door.token()
+
+    async def work() -> None:
+        statuses = [(await door.post(HEALTH, "segue_guess")).status_code for _ in range(15)]
+        assert statuses[0] == 401
+        assert statuses[-1] == 429
+        assert (await door.post(HEALTH, "segue_guess")).headers["retry-after"].isdigit()
+        assert (await door.post(HEALTH, token)).status_code == 200
+
+    door.serve(work)
+
+
+def test_a_body_that_is_too_long_or_too_slow_is_not_waited_for(door: OpenDoor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "READING_SECONDS", 0.3)
+    token = door.token()
+    head = f"POST /rpc HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n".encode()
+
+    async def work() -> None:
+        assert (await door.post(b'"' + b"x" * 1_100_000 + b'"', token)).status_code == 413
+        assert b" 408 " in await _raw(door, head + b"Content-Length: 100\r\n\r\n{")
+        assert (await door.post(HEALTH, token)).status_code == 200
+
+    door.serve(work)
+
+
+def test_whoever_is_not_let_in_has_nothing_read(door: OpenDoor) -> None:
+    """A stranger's body is not even waited for."""
+    door.token()
+
+    async def work() -> None:
+        said = b"POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n"
+        assert b" 401 " in await _raw(door, said)
+
+    door.serve(work)
+
+
+def test_no_token_is_written_down_anywhere(door: OpenDoor, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    token = door.token()
+    secret = token.rpartition("_")[2]
+
+    async def work() -> None:
+        await door.post(HEALTH, token)
+        await door.post(request("nope"), token)
+        await door.post(HEALTH, token[:-1])
+        await door.ask(token, "chat.send", conversation="x", text=f"my token is {token}", wait_seconds=20)
+        exported = await door.ask(
+            token, "sessions.export", id=(await door.ask(token, "sessions.list"))["sessions"][0]["id"]
+        )
+        assert secret not in str(exported)
+
+    door.serve(work)
+    assert secret not in caplog.text
+    kept = door.store.read(OWNER, lambda tx: tx.tokens.listed())
+    assert secret not in str(kept)
+
+
+def test_methods_that_are_not_there_are_told_so(door: OpenDoor) -> None:
+    token = door.token("reader", Level.READ)
+
+    async def work() -> None:
+        async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as client:
+            assert (await client.get(f"{door.url}/rpc")).status_code == 405
+            assert (await client.get(f"{door.url}/nothing")).status_code == 404
+            answer = await client.get(f"{door.url}/../../etc/passwd")
+            assert answer.status_code == 404
+            assert "root" not in answer.text
+
+    door.serve(work)
