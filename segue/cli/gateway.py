@@ -8,16 +8,15 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from segue import app
 from segue.cli.lazy import LazyGroup
 from segue.cli.log_lines import begin_log
-from segue.cli.options import AS_JSON
+from segue.cli.options import AS_JSON, REMOTE
 from segue.cli.output import say, show_json
-from segue.cli.remote import REMOTE, remote_at
 from segue.config import Settings
 from segue.core.errors import InUse, Invalid, NotFound
 from segue.core.leases import GATEWAY, Run
@@ -29,6 +28,9 @@ from segue.sessions.leasing import living_runs, refuse_second
 from segue.sessions.watching import living_gateways
 from segue.storage.store import SqlStore
 from segue.upkeep.living import is_gone, this_run
+
+if TYPE_CHECKING:
+    from segue.cli.remote import Asked
 
 _STOPPING_SECONDS = 45.0
 
@@ -130,7 +132,7 @@ def restart() -> None:
 @click.argument("method")
 @click.option("--params", default="{}", metavar="JSON", help="What the method is given, as a JSON object.")
 @REMOTE
-def call(method: str, params: str, url: str | None, token_file: Path | None) -> None:
+def call(method: str, params: str, there: "Asked | None") -> None:
     """Ask a gateway METHOD, such as sessions.list; what it answers is JSON.
 
     The gateway of this home is asked, or the one at --url, with the token that SEGUE_TOKEN or a file holds.
@@ -139,7 +141,9 @@ def call(method: str, params: str, url: str | None, token_file: Path | None) -> 
         given = json.loads(params)
     except ValueError:
         raise Invalid("--params takes a JSON object, such as '{\"limit\": 5}'.") from None
-    show_json(remote_at(url, token_file).ask(method, given))
+    from segue.cli.remote import Here  # slow to load, and only this command needs it
+
+    show_json((there or Here()).ask(method, given))
 
 
 def _signal(number: signal.Signals) -> None:

@@ -4,21 +4,35 @@ import time
 from collections.abc import Sequence
 from datetime import date, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from segue import app
 from segue.cli.charts import bars, columns
 from segue.cli.files import opened, writer
-from segue.cli.options import AS_JSON
+from segue.cli.options import AS_JSON, REMOTE
 from segue.cli.output import Column, confirm, note, say, show_json, table
 from segue.core.errors import Invalid
-from segue.core.insights import WEEKDAYS, Activity, Conversation, Group, Insights, as_data, cost_words, dollars
+from segue.core.insights import (
+    WEEKDAYS,
+    Activity,
+    Conversation,
+    Group,
+    Insights,
+    as_data,
+    cost_words,
+    dollars,
+    from_data,
+)
 from segue.core.moments import DAY
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.text import count, one_line, shorten
 from segue.sessions import listing
 from segue.sessions.insights import insights as look
+
+if TYPE_CHECKING:
+    from segue.cli.remote import Asked
 
 _MOST_DAYS = 100_000
 _MOST_GROUPS = 10
@@ -38,16 +52,28 @@ _SPENDING = (("Calls", 4), ("Tokens in", 0), ("Tokens out", 2), ("Cost", 1))
     help="A page with plots instead.",
 )
 @click.option("--yes", "-y", is_flag=True, help="Replace a page that is there already.")
+@REMOTE
 @AS_JSON
-def insights(days: int, source: tuple[str, ...], page: Path | None, yes: bool, as_json: bool) -> None:
+def insights(
+    days: int,
+    source: tuple[str, ...],
+    page: Path | None,
+    yes: bool,
+    there: "Asked | None",
+    as_json: bool,
+) -> None:
     """How much was used in the last days, by model, platform and purpose, and when."""
     if page and as_json:
         raise Invalid("--html and --json do not go together: it is a page for people or data for programs.")
     now = time.time()
     today = datetime.fromtimestamp(now).astimezone().date()
-    with app.open_for_reading() as store:
-        found = store.read(OWNER_AT_CONSOLE, look, max(now - days * DAY, 0.0), source)
-        is_empty = not found.total.talk.sessions and not store.read(OWNER_AT_CONSOLE, listing.stats).sessions
+    if there:
+        told = there.ask("insights", {"days": days, "sources": list(source)})
+        found, is_empty = from_data(told["insights"]), False
+    else:
+        with app.open_for_reading() as store:
+            found = store.read(OWNER_AT_CONSOLE, look, max(now - days * DAY, 0.0), source)
+            is_empty = not found.total.talk.sessions and not store.read(OWNER_AT_CONSOLE, listing.stats).sessions
     if as_json:
         show_json({"days": days, **as_data(found, today)})
     elif page:

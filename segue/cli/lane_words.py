@@ -1,19 +1,19 @@
 """Lanes and what waits in them as cells of tables. Nothing here prints."""
 
-from datetime import datetime, timedelta
+from typing import Any
 
 from segue.cli.output import Column
 from segue.core.inbox import ERASED, Entry
-from segue.core.leases import Run
 from segue.core.lifecycle import Phase
 from segue.core.moments import ago, instant
 from segue.core.outbox import Letter
-from segue.core.policy import ResetMode, ResetPolicy
+from segue.core.policy import ResetMode
 from segue.core.text import one_line, shorten
-from segue.sessions.overseeing import LaneView
+from segue.facade.lane_rows import entry_row
 
 _NAME = 60
 _TEXT = 200
+_REMOVED = "(removed for good)"
 
 LANES = [
     Column("Lane"),
@@ -48,43 +48,45 @@ LETTERS = [
 ]
 
 
-def lane_cells(view: LaneView, now: float) -> list[str]:
-    lane, session = view.lane, view.session
+Row = dict[str, Any]
+"""Something as programs are told of it."""
+
+
+def lane_cells(row: Row, now: float) -> list[str]:
     return [
-        lane.key,
-        lane.phase,
-        name_of(view),
-        str(view.standing.waiting),
-        str(view.standing.running),
-        "yes" if view.worker else "no",
-        next_reset(view, now),
-        policy_words(view.policy),
-        ago(lane.last_person_at.timestamp(), now),
-        session.id if session else "—",
+        row["key"],
+        row["phase"],
+        name_of(row),
+        str(row["waiting"]),
+        str(row["running"]),
+        "yes" if row["at_work"] else "no",
+        next_reset(row, now),
+        policy_words(row["policy"]),
+        ago(row["last_person_at"], now),
+        row["session_id"] or "—",
     ]
 
 
-def name_of(view: LaneView) -> str:
+def name_of(row: Row) -> str:
     """The conversation that a lane is in, as a list names it."""
-    session = view.session
-    return shorten(one_line(session.title or session.first_line), _NAME) or "—" if session else "—"
+    return shorten(one_line(row["title"] or row["first_line"] or ""), _NAME) or "—"
 
 
-def next_reset(view: LaneView, now: float) -> str:
+def next_reset(row: Row, now: float) -> str:
     """When the next message begins a new conversation."""
-    if view.lane.phase is Phase.SUSPENDED:
+    if row["phase"] == Phase.SUSPENDED:
         return "next message"
-    if view.next_reset is None:
-        return "never" if view.session else "—"
-    return "next message" if view.next_reset.timestamp() <= now else moment(view.next_reset)
+    if row["next_reset_at"] is None:
+        return "never" if row["session_id"] else "—"
+    return "next message" if row["next_reset_at"] <= now else moment(row["next_reset_at"])
 
 
-def policy_words(policy: ResetPolicy | None) -> str:
+def policy_words(policy: Row | None) -> str:
     """A policy as people say it: `after 24h, at 4:00`."""
     if policy is None:
         return "unknown"
-    idle, daily = f"after {_span(policy.idle)}", f"at {policy.at_hour}:00 ({policy.zone})"
-    match policy.mode:
+    idle, daily = f"after {_span(policy['idle_minutes'])}", f"at {policy['at_hour']}:00 ({policy['timezone']})"
+    match policy["mode"]:
         case ResetMode.NONE:
             return "never"
         case ResetMode.IDLE:
@@ -94,33 +96,35 @@ def policy_words(policy: ResetPolicy | None) -> str:
     return f"{idle} or {daily}"
 
 
-def worker_words(run: Run | None) -> str:
-    return f"{run.program}, process {run.pid} on {run.host}" if run else "nobody"
+def worker_words(run: Row | None) -> str:
+    return f"{run['program']}, process {run['pid']} on {run['host']}" if run else "nobody"
 
 
-def moment(at: datetime) -> str:
+def moment(at: float) -> str:
     """A moment by the clock of this machine."""
-    return at.astimezone().strftime("%Y-%m-%d %H:%M")
+    return instant(at).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def entry_cells(entry: Entry, now: float) -> list[str]:
-    text = shorten(one_line(entry_text(entry)), _TEXT)
-    who = entry.author or entry.person
-    age = ago(entry.admitted_at, now)
-    return [str(entry.id), entry.state, age, who, entry.lane_key, text, entry.reason or ""]
+    return entry_row_cells(entry_row(entry), now)
+
+
+def entry_row_cells(row: Row, now: float) -> list[str]:
+    text = _REMOVED if row["text"] is None else shorten(one_line(row["text"]), _TEXT)
+    who, age = row["author"] or row["person"], ago(row["admitted_at"], now)
+    return [str(row["id"]), row["state"], age, who, row["lane_key"], text, row["reason"] or ""]
 
 
 def entry_text(entry: Entry) -> str:
-    return "(removed for good)" if entry.origin == ERASED else entry.text
+    return _REMOVED if entry.origin == ERASED else entry.text
 
 
 def entry_facts(entry: Entry, now: float) -> list[tuple[str, str]]:
     """What is known of a message but for what it says, each with its name."""
-    said = instant(entry.admitted_at)
     facts = [
         ("From", f"{entry.author} ({entry.person})" if entry.author else entry.person),
         ("State", entry.state if entry.reason is None else f"{entry.state}: {entry.reason}"),
-        ("Accepted", f"{moment(said)} ({ago(entry.admitted_at, now)})"),
+        ("Accepted", f"{moment(entry.admitted_at)} ({ago(entry.admitted_at, now)})"),
         ("Came as", f"{entry.message_id} on {entry.platform}"),
         ("Lane", entry.lane_key),
         ("Conversation", entry.session_id or "none yet"),
@@ -134,6 +138,5 @@ def letter_cells(letter: Letter, now: float) -> list[str]:
     return [str(letter.id), letter.state, age, letter.what, where, letter.lane_key, text, letter.reason or ""]
 
 
-def _span(span: timedelta) -> str:
-    minutes = span // timedelta(minutes=1)
+def _span(minutes: int) -> str:
     return f"{minutes // 60}h" if minutes % 60 == 0 else f"{minutes}m"

@@ -2,15 +2,18 @@
 
 import time
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 import click
 
 from segue import app
 from segue.cli.completing import complete_lane
+from segue.cli.lane_places import Elsewhere, Ours, sight_of
 from segue.cli.lane_words import (
     LANES,
     MESSAGES,
-    entry_cells,
+    Row,
+    entry_row_cells,
     lane_cells,
     moment,
     name_of,
@@ -18,21 +21,21 @@ from segue.cli.lane_words import (
     policy_words,
     worker_words,
 )
-from segue.cli.options import AS_JSON, DRY_RUN, YES
+from segue.cli.options import AS_JSON, DRY_RUN, REMOTE, YES
 from segue.cli.output import Column, confirm, note, say, show_json, table
-from segue.config import Settings
 from segue.core.documents import WHY_ANEW
 from segue.core.errors import Invalid
 from segue.core.moments import ago
-from segue.core.origins import origin_of
 from segue.core.scope import OWNER_AT_CONSOLE
+from segue.core.sources import SessionSource
 from segue.core.text import count, one_line
-from segue.facade.lane_rows import detail_row, lane_row, overrides_row
-from segue.ports.store import Transaction
-from segue.sessions import minding
-from segue.sessions.overseeing import LaneDetail, LaneView, Sight, find_lane, list_lanes, look_at, look_into
-from segue.upkeep.living import is_gone, this_run
+from segue.facade.lane_rows import detail_row, lane_row
+from segue.sessions.overseeing import list_lanes, look_into
 
+if TYPE_CHECKING:
+    from segue.cli.remote import Asked
+
+_PAGE = 1000
 _MOST = 10**9
 _INDENT = 14
 _RESETS = [Column("When"), Column("Why", 1), Column("Who", yields=1), Column("From"), Column("To")]
@@ -54,63 +57,72 @@ def lanes() -> None:
     "--active", "active_minutes", type=float, metavar="MINUTES", help="Only those in use in the last minutes."
 )
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, _MOST), help="How many at most.")
+@REMOTE
 @AS_JSON
-def list_(active_minutes: float | None, limit: int, as_json: bool) -> None:
+def list_(active_minutes: float | None, limit: int, there: "Asked | None", as_json: bool) -> None:
     """Show the lanes that were in use last."""
     now, settings = time.time(), app.settings()
     since = None if active_minutes is None else _before(now, active_minutes)
-    with app.open_for_reading(settings) as store:
-        found = store.read(OWNER_AT_CONSOLE, list_lanes, _sight(settings), since, limit)
+    if there:
+        params = {"limit": min(limit, _PAGE)} | ({} if since is None else {"active_since": since.timestamp()})
+        rows = there.ask("lanes.list", params)["lanes"]
+    else:
+        with app.open_for_reading(settings) as store:
+            found = store.read(OWNER_AT_CONSOLE, list_lanes, sight_of(settings), since, limit)
+        rows = [lane_row(view) for view in found]
     if as_json:
-        show_json([lane_row(view) for view in found])
-    elif found:
-        table(LANES, [lane_cells(view, now) for view in found])
+        show_json(rows)
+    elif rows:
+        table(LANES, [lane_cells(row, now) for row in rows])
     else:
         note("Nobody has talked to your agent on a platform yet." if since is None else "No lane was in use.")
 
 
 @lanes.command("show")
 @KEY
+@REMOTE
 @AS_JSON
-def show(wanted: str, as_json: bool) -> None:
+def show(wanted: str, there: "Asked | None", as_json: bool) -> None:
     """Show everything about one lane."""
-    settings = app.settings()
-    with app.open_for_reading(settings) as store:
-        detail = store.read(OWNER_AT_CONSOLE, look_into, wanted, _sight(settings))
+    if there:
+        row = there.ask("lanes.get", {"key": wanted})
+    else:
+        settings = app.settings()
+        with app.open_for_reading(settings) as store:
+            row = detail_row(store.read(OWNER_AT_CONSOLE, look_into, wanted, sight_of(settings)))
     if as_json:
-        show_json(detail_row(detail))
+        show_json(row)
         return
-    _tell(detail, time.time())
+    _tell(row, time.time())
 
 
 @lanes.command("reset")
 @KEY
 @YES
 @DRY_RUN
+@REMOTE
 @AS_JSON
-def reset(wanted: str, yes: bool, dry_run: bool, as_json: bool) -> None:
+def reset(wanted: str, yes: bool, dry_run: bool, there: "Asked | None", as_json: bool) -> None:
     """Begin a new conversation in a lane. The old one is kept, and what waits is answered in the new one."""
-    settings = app.settings()
-    with app.open_store(chosen=settings) as store:
-        view = store.read(OWNER_AT_CONSOLE, _free, wanted, _sight(settings))
-        key = view.lane.key
+    places = Elsewhere(there) if there else Ours(app.settings())
+    with places.opened():
+        row = places.free(wanted)
+        key = row["key"]
         if not as_json:
-            _preview(view, "A new conversation begins in:")
+            _preview(row, "A new conversation begins in:")
         if dry_run:
-            _unchanged(as_json, {"key": key, "old_session_id": view.lane.session_id, "session_id": None})
+            _unchanged(as_json, {"key": key, "old_session_id": row["session_id"], "session_id": None})
             return
         confirm("Begin a new conversation there?", yes=yes)
-        fresh, now = app.new_session_id(), datetime.now(UTC)
-        done = store.write(OWNER_AT_CONSOLE, minding.renew_lane, key, fresh, now, _hand())
+        done = places.renew(key)
     if as_json:
-        told = {"key": key, "old_session_id": done.old_session, "session_id": done.lane.session_id}
-        show_json(told | {"given_up": done.given_up, "waiting": done.waiting, "dry_run": False})
+        show_json(done | {"dry_run": False})
         return
-    say(f"{key} goes on in {done.lane.session_id}.")
-    if done.old_session:
-        say(f"The old conversation is kept: `segue sessions show {done.old_session}`.")
-    if done.given_up:
-        what = f"{count(done.given_up, 'message')} had an answer that was cut off, and get none"
+    say(f"{key} goes on in {done['session_id']}.")
+    if done["old_session_id"]:
+        say(f"The old conversation is kept: `segue sessions show {done['old_session_id']}`.")
+    if done["given_up"]:
+        what = f"{count(done['given_up'], 'message')} had an answer that was cut off, and get none"
         say(f"{what}; `segue inbox list` shows them, and `segue inbox retry` answers them after all.")
 
 
@@ -118,47 +130,26 @@ def reset(wanted: str, yes: bool, dry_run: bool, as_json: bool) -> None:
 @KEY
 @YES
 @DRY_RUN
+@REMOTE
 @AS_JSON
-def delete(wanted: str, yes: bool, dry_run: bool, as_json: bool) -> None:
+def delete(wanted: str, yes: bool, dry_run: bool, there: "Asked | None", as_json: bool) -> None:
     """Forget a lane in which nothing waits. Its conversation ends and is kept; the next message begins afresh."""
-    settings = app.settings()
-    with app.open_store(chosen=settings) as store:
-        view = store.read(OWNER_AT_CONSOLE, _idle, wanted, _sight(settings))
-        lane = view.lane
+    places = Elsewhere(there) if there else Ours(app.settings())
+    with places.opened():
+        row = places.idle(wanted)
+        key, session_id = row["key"], row["session_id"]
         if not as_json:
-            _preview(view, "To be forgotten:")
+            _preview(row, "To be forgotten:")
         if dry_run:
-            _unchanged(as_json, {"key": lane.key, "session_id": lane.session_id})
+            _unchanged(as_json, {"key": key, "session_id": session_id})
             return
         confirm("Forget it?", yes=yes)
-        store.write(OWNER_AT_CONSOLE, minding.forget_lane, lane.key, datetime.now(UTC), _hand())
+        places.forget(key)
     if as_json:
-        show_json({"key": lane.key, "session_id": lane.session_id, "dry_run": False})
+        show_json({"key": key, "session_id": session_id, "dry_run": False})
         return
-    kept = f" Its conversation is kept: `segue sessions show {lane.session_id}`." if lane.session_id else ""
-    say(f"{lane.key} is forgotten.{kept}")
-
-
-def _free(tx: Transaction, wanted: str, sight: Sight) -> LaneView:
-    """A lane in which nobody works."""
-    lane = find_lane(tx, wanted)
-    minding.check_free(tx, lane, sight.is_gone)
-    return look_at(tx, lane, sight)
-
-
-def _idle(tx: Transaction, wanted: str, sight: Sight) -> LaneView:
-    """A lane in which nothing is to be done."""
-    view = _free(tx, wanted, sight)
-    minding.check_idle(tx, view.lane)
-    return view
-
-
-def _sight(settings: Settings) -> Sight:
-    return Sight(settings.session.main_key, settings.reset_policies, is_gone)
-
-
-def _hand() -> minding.Hand:
-    return minding.Hand(this_run("segue lanes").id, is_gone)
+    kept = f" Its conversation is kept: `segue sessions show {session_id}`." if session_id else ""
+    say(f"{key} is forgotten.{kept}")
 
 
 def _before(now: float, minutes: float) -> datetime:
@@ -175,56 +166,54 @@ def _unchanged(as_json: bool, told: dict[str, object]) -> None:
     say("Nothing was changed.")
 
 
-def _preview(view: LaneView, heading: str) -> None:
+def _preview(row: Row, heading: str) -> None:
     say(heading, bold=True)
-    table(LANES, [lane_cells(view, time.time())])
+    table(LANES, [lane_cells(row, time.time())])
 
 
-def _tell(detail: LaneDetail, now: float) -> None:
-    view, lane = detail.view, detail.view.lane
-    say(lane.key, bold=True)
-    _line("Phase", _phase(detail))
-    _line("Conversation", f"{name_of(view)} ({view.session.id})" if view.session else "none")
-    _line("Queue", f"{view.standing.waiting} waiting, {view.standing.running} running")
-    _line("At work", worker_words(view.worker))
-    _line("Background", "something still runs" if detail.has_background_work else "nothing")
-    _line("Resets", f"{policy_words(view.policy)}; next: {next_reset(view, now)}")
-    _line("Last message", f"{ago(lane.last_person_at.timestamp(), now)} ({moment(lane.last_person_at)})")
-    _line("Belongs to", f"{lane.principal}, seen by {lane.audience}" if lane.audience else lane.principal)
-    if lane.origin:
-        _line("Origin", f"{one_line(lane.origin.description)} on {one_line(lane.origin.platform)}")
-        known = origin_of(lane.origin).to_dict()
-        _line("", ", ".join(f"{name} {one_line(str(value))}" for name, value in known.items()))
-    chosen = {name: value for name, value in overrides_row(detail.overrides).items() if value is not None}
+def _tell(row: Row, now: float) -> None:
+    say(row["key"], bold=True)
+    _line("Phase", _phase(row))
+    _line("Conversation", f"{name_of(row)} ({row['session_id']})" if row["session_id"] else "none")
+    _line("Queue", f"{row['waiting']} waiting, {row['running']} running")
+    _line("At work", worker_words(row["at_work"]))
+    _line("Background", "something still runs" if row["background_work"] else "nothing")
+    _line("Resets", f"{policy_words(row['policy'])}; next: {next_reset(row, now)}")
+    _line("Last message", f"{ago(row['last_person_at'], now)} ({moment(row['last_person_at'])})")
+    _line("Belongs to", f"{row['principal']}, seen by {row['audience']}" if row["audience"] else row["principal"])
+    if row["source"]:
+        source = SessionSource.from_dict(row["source"])
+        _line("Origin", f"{one_line(source.description)} on {one_line(source.platform)}")
+        _line("", ", ".join(f"{name} {one_line(str(value))}" for name, value in row["origin"].items()))
+    chosen = {name: value for name, value in row["overrides"].items() if value is not None}
     _line("Overrides", ", ".join(f"{name} {value}" for name, value in chosen.items()) or "none")
-    _rows(detail, now)
+    _rows(row, now)
 
 
-def _phase(detail: LaneDetail) -> str:
-    lane = detail.view.lane
-    since = f" since {moment(lane.phase_since)}" if lane.phase_since else ""
-    return f"{lane.phase}{since}" + (f" ({lane.phase_reason})" if lane.phase_reason else "")
+def _phase(row: Row) -> str:
+    since = f" since {moment(row['phase_since'])}" if row["phase_since"] else ""
+    return f"{row['phase']}{since}" + (f" ({row['phase_reason']})" if row["phase_reason"] else "")
 
 
-def _rows(detail: LaneDetail, now: float) -> None:
-    if detail.resets:
+def _rows(row: Row, now: float) -> None:
+    if row["resets"]:
         say()
         rows = [
-            [moment(one.at), WHY_ANEW[one.reason], one.who, one.from_session or "—", one.to_session]
-            for one in detail.resets
+            [moment(one["at"]), WHY_ANEW[one["reason"]], one["who"], one["from_session"] or "—", one["to_session"]]
+            for one in row["resets"]
         ]
         table(_RESETS, rows)
-    if detail.entries:
+    if row["inbox"]:
         say()
         shown = [at for at, column in enumerate(MESSAGES) if column.name != "Lane"]
-        cells = [entry_cells(entry, now) for entry in detail.entries]
-        table([MESSAGES[at] for at in shown], [[row[at] for at in shown] for row in cells])
-    if detail.letters:
+        cells = [entry_row_cells(one, now) for one in row["inbox"]]
+        table([MESSAGES[at] for at in shown], [[one[at] for at in shown] for one in cells])
+    if row["outbox"]:
         say()
         say("Not delivered:", bold=True)
         told = [
-            [one.state, ago(one.created_at, now), one.what, one_line(one.text), one.reason or ""]
-            for one in detail.letters
+            [one["state"], ago(one["created_at"], now), one["what"], one_line(one["text"]), one["reason"] or ""]
+            for one in row["outbox"]
         ]
         table(_LETTERS, told)
 

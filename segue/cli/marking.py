@@ -1,95 +1,104 @@
-"""`segue sessions rename, archive, unarchive, pin, unpin, tag, untag`."""
+"""`segue sessions rename, archive, unarchive, pin, unpin, tag, untag`: here, or at another machine."""
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from segue import app
 from segue.cli.completing import complete_session
+from segue.cli.options import REMOTE
 from segue.cli.output import say
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.text import count
 from segue.ports.store import Transaction
-from segue.sessions import finding, marking, titling
+from segue.sessions import finding, marking
+
+if TYPE_CHECKING:
+    from segue.cli.remote import Asked
 
 WANTED = click.argument("wanted", nargs=-1, required=True, metavar="ID or TITLE…", shell_complete=complete_session)
+ONE = click.argument("wanted", metavar="ID or TITLE", shell_complete=complete_session)
+TAGS = click.argument("tags", nargs=-1, required=True, metavar="TAG…")
 
 
 @click.command()
-@click.argument("wanted", metavar="ID or TITLE", shell_complete=complete_session)
+@ONE
 @click.argument("words", nargs=-1, required=True, metavar="NEW TITLE…")
-def rename(wanted: str, words: tuple[str, ...]) -> None:
+@REMOTE
+def rename(wanted: str, words: tuple[str, ...], there: "Asked | None") -> None:
     """Give a conversation a title. Quotes are not needed; an empty title ("") takes it away."""
-    with app.open_store() as store:
-        session_id, title = store.write(OWNER_AT_CONSOLE, _rename, wanted, " ".join(words))
-    say(f"{session_id} is now called '{title}'." if title else f"{session_id} has no title now.")
+    (marked,) = _marked((wanted,), {"title": " ".join(words)}, there)
+    say(f"{marked.id} is now called '{marked.title}'." if marked.title else f"{marked.id} has no title now.")
 
 
 @click.command()
 @WANTED
-def archive(wanted: tuple[str, ...]) -> None:
+@REMOTE
+def archive(wanted: tuple[str, ...], there: "Asked | None") -> None:
     """Put conversations aside: lists leave them out, `list --archived` shows them, nothing is deleted."""
-    _each(wanted, "archived", lambda tx, one: marking.archive_conversation(tx, one, archived=True))
+    _tell(_marked(wanted, {"archived": True}, there), "archived")
 
 
 @click.command()
 @WANTED
-def unarchive(wanted: tuple[str, ...]) -> None:
+@REMOTE
+def unarchive(wanted: tuple[str, ...], there: "Asked | None") -> None:
     """Bring archived conversations back into the lists."""
-    _each(wanted, "back in the lists", lambda tx, one: marking.archive_conversation(tx, one, archived=False))
+    _tell(_marked(wanted, {"archived": False}, there), "back in the lists")
 
 
 @click.command()
 @WANTED
-def pin(wanted: tuple[str, ...]) -> None:
+@REMOTE
+def pin(wanted: tuple[str, ...], there: "Asked | None") -> None:
     """Keep conversations for good: `prune` never takes them."""
-    _each(wanted, "pinned", lambda tx, one: marking.pin_conversation(tx, one, pinned=True))
+    _tell(_marked(wanted, {"pinned": True}, there), "pinned")
 
 
 @click.command()
 @WANTED
-def unpin(wanted: tuple[str, ...]) -> None:
+@REMOTE
+def unpin(wanted: tuple[str, ...], there: "Asked | None") -> None:
     """Let conversations be pruned again."""
-    _each(wanted, "no longer pinned", lambda tx, one: marking.pin_conversation(tx, one, pinned=False))
+    _tell(_marked(wanted, {"pinned": False}, there), "no longer pinned")
 
 
 @click.command()
-@click.argument("wanted", metavar="ID or TITLE", shell_complete=complete_session)
-@click.argument("tags", nargs=-1, required=True, metavar="TAG…")
-def tag(wanted: str, tags: tuple[str, ...]) -> None:
+@ONE
+@TAGS
+@REMOTE
+def tag(wanted: str, tags: tuple[str, ...], there: "Asked | None") -> None:
     """Give a conversation tags; `list --tag` finds it by them."""
-    _tagged(wanted, lambda tx, one: marking.tag_conversation(tx, one, add=tags))
+    _tell_tags(_marked((wanted,), {"add_tags": list(tags)}, there))
 
 
 @click.command()
-@click.argument("wanted", metavar="ID or TITLE", shell_complete=complete_session)
-@click.argument("tags", nargs=-1, required=True, metavar="TAG…")
-def untag(wanted: str, tags: tuple[str, ...]) -> None:
+@ONE
+@TAGS
+@REMOTE
+def untag(wanted: str, tags: tuple[str, ...], there: "Asked | None") -> None:
     """Take tags away from a conversation."""
-    _tagged(wanted, lambda tx, one: marking.tag_conversation(tx, one, remove=tags))
+    _tell_tags(_marked((wanted,), {"remove_tags": list(tags)}, there))
 
 
-def _each(wanted: tuple[str, ...], state: str, work: Callable[[Transaction, str], object]) -> None:
-    """Mark all that were named, or none of them."""
+def _marked(wanted: tuple[str, ...], marks: dict[str, Any], there: "Asked | None") -> list[marking.Marked]:
+    """Mark all that were named, or none of them; at another machine, one after the other."""
 
-    def mark_all(tx: Transaction) -> list[str]:
-        found = list(dict.fromkeys(finding.get_id(tx, name) for name in wanted))
-        for one in found:
-            work(tx, one)
-        return found
+    def mark_all(tx: Transaction) -> list[marking.Marked]:
+        found = dict.fromkeys(finding.get_id(tx, name) for name in wanted)
+        return [marking.mark_conversation(tx, one, **marks) for one in found]
 
+    if there:
+        rows = [there.ask("sessions.patch", {"id": name, **marks}) for name in wanted]
+        return [marking.Marked(row["id"], row["title"], row["tags"]) for row in rows]
     with app.open_store() as store:
-        found = store.write(OWNER_AT_CONSOLE, mark_all)
-    say(f"{count(len(found), 'conversation')} {state}: {', '.join(found)}.")
+        return store.write(OWNER_AT_CONSOLE, mark_all)
 
 
-def _tagged(wanted: str, work: Callable[[Transaction, str], list[str]]) -> None:
-    with app.open_store() as store:
-        session_id = store.read(OWNER_AT_CONSOLE, finding.get_id, wanted)
-        tags = store.write(OWNER_AT_CONSOLE, work, session_id)
-    say(f"{session_id} has the tags {', '.join(tags)}." if tags else f"{session_id} has no tags.")
+def _tell(marked: list[marking.Marked], state: str) -> None:
+    say(f"{count(len(marked), 'conversation')} {state}: {', '.join(one.id for one in marked)}.")
 
 
-def _rename(tx: Transaction, wanted: str, title: str) -> tuple[str, str | None]:
-    session_id = finding.get_id(tx, wanted)
-    return session_id, titling.set_title(tx, session_id, title)
+def _tell_tags(marked: list[marking.Marked]) -> None:
+    (one,) = marked
+    say(f"{one.id} has the tags {', '.join(one.tags)}." if one.tags else f"{one.id} has no tags.")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import click
 
@@ -15,16 +15,20 @@ from segue import app
 from segue.cli.completing import complete_session
 from segue.cli.files import opened, writer
 from segue.cli.forms import Form, Wanted, counted, form_of, ids_of, write_export
-from segue.cli.options import AS_JSON, DRY_RUN
+from segue.cli.options import AS_JSON, DRY_RUN, REMOTE
 from segue.cli.output import confirm, note, progress, say, show_json
 from segue.core.errors import Invalid, NotFound
 from segue.core.portable import from_json
 from segue.core.redaction import Secrets
 from segue.core.scope import OWNER_AT_CONSOLE
+from segue.core.spelling import dumps
 from segue.core.text import count
 from segue.ports.store import Store, Transaction
 from segue.sessions import importing, listing
 from segue.sessions.importing import Imported, OnConflict, Outcome
+
+if TYPE_CHECKING:
+    from segue.cli.remote import Asked
 
 _LONGEST_LINE = 1 << 30
 _MOST_COMPLAINTS = 10
@@ -50,6 +54,7 @@ _GZIP = b"\x1f\x8b"
 @click.option("--redact", is_flag=True, help="Replace what looks like a key, token or password; md and html do anyway.")
 @click.option("--raw", is_flag=True, help="Leave secrets in md and html as they are.")
 @click.option("--yes", "-y", is_flag=True, help="Replace a file that is there already.")
+@REMOTE
 def export(
     file: Path,
     source: tuple[str, ...],
@@ -58,6 +63,7 @@ def export(
     redact: bool,
     raw: bool,
     yes: bool,
+    there: "Asked | None",
 ) -> None:
     """Write conversations to FILE: as JSON lines, one session a line, or as a document; "-" is stdout."""
     if source and session_id:
@@ -68,6 +74,11 @@ def export(
     if raw and chosen is Form.JSONL:
         raise Invalid("--raw is for md and html; JSON lines hold everything as it is unless --redact is given.")
     secrets = Secrets(redacts=not raw if chosen is not Form.JSONL else redact)
+    if there:
+        if chosen is not Form.JSONL:
+            raise Invalid("From another machine, conversations come as JSON lines; import them to make a document.")
+        _export_there(there, file, source, session_id, secrets, yes=yes)
+        return
     with app.open_for_reading() as store:
         wanted = Wanted(source, tuple(dict.fromkeys(store.read(OWNER_AT_CONSOLE, ids_of, session_id, chosen))))
         length = len(wanted.ids) or store.read(OWNER_AT_CONSOLE, listing.count_sessions, counted(wanted, chosen))
@@ -80,6 +91,27 @@ def export(
     if str(file) != "-":
         note(f"{count(written, 'session' if chosen is Form.JSONL else 'conversation')} written to {file}.")
     _tell_of(secrets, chosen)
+
+
+def _export_there(
+    there: "Asked", file: Path, source: tuple[str, ...], session_id: tuple[str, ...], secrets: Secrets, *, yes: bool
+) -> None:
+    """The same from another machine, a session at a time."""
+    from segue.cli.remote_sessions import every_session, exported  # only this needs it
+
+    ids = list(session_id or every_session(there, source))
+    if not ids and source:
+        raise NotFound("No conversation fits; nothing was written.")
+    if file.is_file():
+        confirm(f"{file} is there already. Replace it?", yes=yes)
+    with opened(file) as target, progress("Exporting", len(ids)) as advance:
+        write = writer(target)
+        for one in ids:
+            write(dumps(secrets(exported(there, one))) + "\n")
+            advance(1)
+    if str(file) != "-":
+        note(f"{count(len(ids), 'session')} written to {file}.")
+    _tell_of(secrets, Form.JSONL)
 
 
 @click.command()

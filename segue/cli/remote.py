@@ -12,10 +12,8 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
-
-import click
 
 from segue import app, config
 from segue.core.credentials import BEHIND, CHANCE, Level, made
@@ -37,16 +35,15 @@ _OPENING_SECONDS = 3.0
 _ADDRESS = "gateway:address:"
 
 
-def REMOTE(command: Any) -> Any:  # noqa: N802 - a pair of options, named as the single ones are
-    """Lets a command ask a gateway elsewhere."""
-    url = click.option("--url", metavar="URL", help="Ask the gateway there, with the token in SEGUE_TOKEN.")
-    token = click.option(
-        "--token-file",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Where the token for --url is, in place of SEGUE_TOKEN.",
-    )
-    return url(token(command))
+class Asked(Protocol):
+    """A gateway that can be asked."""
+
+    @property
+    def name(self) -> str:
+        """Where it is, for people."""
+
+    def ask(self, method: str, params: Mapping[str, Any]) -> Any:
+        """What it answers; what it says no to is an error of ours."""
 
 
 class RemoteFailed(SegueError):
@@ -57,8 +54,10 @@ class Unanswered(SegueError):
     """Nobody is there to say anything."""
 
 
-class Here:
+class Here(Asked):
     """The gateway of this home. It may open its door only now, because there is a token."""
+
+    name = "this home"
 
     def ask(self, method: str, params: Mapping[str, Any]) -> Any:
         with _own_token() as token:
@@ -72,7 +71,7 @@ class Here:
                     time.sleep(0.2)
 
 
-class Remote:
+class Remote(Asked):
     """A gateway somewhere."""
 
     def __init__(self, url: str, token: str) -> None:
@@ -114,12 +113,10 @@ class Remote:
         return http.client.HTTPConnection(host, port, timeout=SECONDS)
 
 
-def remote_at(url: str | None, token_file: Path | None) -> Remote | Here:
-    """The gateway that is meant: the one at an address, or the one of this home."""
+def remote_at(url: str | None, token_file: Path | None) -> Asked:
+    """The gateway at an address, with the token for it."""
     if url is None:
-        if token_file is not None:
-            raise Invalid("--token-file goes with --url; the gateway of this home needs no token of yours.")
-        return Here()
+        raise Invalid("--token-file goes with --url; the gateway of this home needs no token of yours.")
     token = _token_in(token_file) if token_file else config.token_of_environment()
     if not token:
         raise Invalid("A gateway elsewhere wants a token: put it into SEGUE_TOKEN, or into a file for --token-file.")

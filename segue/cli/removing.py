@@ -2,14 +2,14 @@
 
 import time
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from segue import app
 from segue.cli.chatting.beginning import HISTORY
 from segue.cli.completing import complete_session, complete_trashed
-from segue.cli.options import AS_JSON, DRY_RUN, YES
+from segue.cli.options import AS_JSON, DRY_RUN, REMOTE, YES
 from segue.cli.output import Column, Refused, confirm, note, progress, say, show_json, table
 from segue.cli.tables import session_table, trash_cells
 from segue.cli.tidying import tidy_up
@@ -20,6 +20,9 @@ from segue.core.text import count
 from segue.ports.store import Transaction, TrashEntry
 from segue.sessions import discarding, finding
 from segue.upkeep.rescuing import KEPT
+
+if TYPE_CHECKING:
+    from segue.cli.remote import Asked
 
 _MOSTDAYS = 1_000_000
 _SHOWN = 15
@@ -41,8 +44,12 @@ class Doomed(NamedTuple):
 @click.option("--purge", is_flag=True, help="Remove every copy at once, for good, also from the trash.")
 @YES
 @DRY_RUN
-def delete(wanted: tuple[str, ...], purge: bool, yes: bool, dry_run: bool) -> None:
+@REMOTE
+def delete(wanted: tuple[str, ...], purge: bool, yes: bool, dry_run: bool, there: "Asked | None") -> None:
     """Move conversations into the trash, each with all its parts. `trash restore` brings them back."""
+    if there:
+        _delete_there(there, wanted, purge=purge, yes=yes, dry_run=dry_run)
+        return
     with app.open_store() as store:
         doomed = store.read(OWNER_AT_CONSOLE, _doomed, dict.fromkeys(wanted), purge)
         say("For good, from the database and the trash:" if purge else "Into the trash:", bold=True)
@@ -158,6 +165,26 @@ def empty(older_than: float | None, yes: bool, dry_run: bool) -> None:
             store.write(OWNER_AT_CONSOLE, lambda tx: tx.trash.remove(entries))  # what was shown, and nothing else
             say(f"{count(len(entries), 'session')} removed.")
         store.compact()  # also when a purge could not finish, because somebody was reading
+
+
+def _delete_there(there: "Asked", wanted: tuple[str, ...], *, purge: bool, yes: bool, dry_run: bool) -> None:
+    """The same on another machine."""
+    found = [there.ask("sessions.get", {"id": name}) for name in dict.fromkeys(wanted)]
+    say(f"For good, at {there.name}:" if purge else f"Into the trash, at {there.name}:", bold=True)
+    rows = [(one["session"], len(one["parts"])) for one in found]
+    _preview(
+        [
+            Doomed(row["id"], row["title"] or row["first_line"], parts, row["message_count"], row["last_active_at"])
+            for row, parts in rows
+        ]
+    )
+    if dry_run:
+        say("Nothing was changed.")
+        return
+    confirm("Remove them for good?" if purge else "Go ahead?", yes=yes)
+    for row, _ in rows:
+        there.ask("sessions.delete", {"id": row["id"], "purge": purge})
+    say(f"{count(len(rows), 'conversation')} {'removed' if purge else 'moved to the trash'} at {there.name}.")
 
 
 def _forget_typed(typed: set[str]) -> None:

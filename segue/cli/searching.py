@@ -7,12 +7,12 @@ from datetime import date
 from difflib import get_close_matches
 from functools import partial
 from itertools import chain, pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from segue import app
-from segue.cli.options import AS_JSON
+from segue.cli.options import AS_JSON, REMOTE
 from segue.cli.output import cut, note, pages, show_json, style, terminal_columns
 from segue.core.matching import Found
 from segue.core.messages import SUMMARY_SEQ, Message, called
@@ -24,6 +24,9 @@ from segue.facade.searching import as_row, beginning_of, consult, message_after,
 from segue.ports.store import Narrowing, Transaction
 from segue.sessions import finding
 from segue.sessions.searching import Answer, Hit, Sort, Wish, by_conversation
+
+if TYPE_CHECKING:
+    from segue.cli.remote import Asked
 
 _SPEAKERS = {"user": ("●", "yellow"), "assistant": ("◆", "green"), "tool": ("⚙", "cyan")}
 _INDENT = "  "
@@ -110,6 +113,7 @@ def _day(_ctx: click.Context, _param: click.Parameter, typed: str | None) -> dat
     help="What comes first.",
 )
 @click.option("--context", "has_context", is_flag=True, help="Show the message before and after each, too.")
+@REMOTE
 @AS_JSON
 def search(
     words: tuple[str, ...],
@@ -122,6 +126,7 @@ def search(
     offset: int,
     sort: str,
     has_context: bool,
+    there: "Asked | None",
     as_json: bool,
 ) -> None:
     """Find messages by what they say. Any QUERY will do; quotes are not needed.
@@ -143,6 +148,9 @@ def search(
         until=None if before is None else beginning_of(before),
     )
     wish = Wish(limit, offset, Sort(sort), narrowing)
+    if there:
+        _show_told(there, words, wish, as_json=as_json)
+        return
 
     with app.open_for_reading() as store:
         look = partial(consult, store, OWNER_AT_CONSOLE, " ".join(words))
@@ -159,6 +167,48 @@ def search(
         pages(_lines(found, time.time()))
     for sentence in notes:
         note(sentence)
+
+
+def _show_told(gateway: "Asked", words: tuple[str, ...], wish: Wish, *, as_json: bool) -> None:
+    """What another machine finds."""
+    narrowing = wish.narrowing
+    params = {
+        "query": " ".join(words),
+        "sources": list(narrowing.sources),
+        "exclude_sources": list(narrowing.exclude_sources),
+        "roles": list(narrowing.roles),
+        "since": narrowing.since,
+        "until": narrowing.until,
+        "sort": wish.sort.value,
+        "limit": min(wish.limit, 1000),
+        "offset": wish.offset,
+    }
+    answer = gateway.ask("sessions.search", params)
+    if as_json:
+        show_json(answer["hits"])
+    else:
+        pages(_lines(_grouped(gateway, answer["hits"]), time.time()))
+    for sentence in [*_misspelt(words), *answer["notes"], *_outlook(len(answer["hits"]), wish)]:
+        note(sentence)
+
+
+def _grouped(gateway: "Asked", rows: list[dict[str, Any]]) -> list[Conversation]:
+    """Hits as they were told, by conversation, the best first."""
+    tips = {one: gateway.ask("sessions.get", {"id": one})["tip"] for one in {row["session_id"] for row in rows}}
+    grouped: dict[str, list[Passage]] = {}
+    for row in rows:
+        grouped.setdefault(tips[row["session_id"]], []).append(Passage(_hit(row)))
+    named = {tip: gateway.ask("sessions.get", {"id": tip})["session"] for tip in grouped}
+    return [Conversation(tip, _called(named[tip]), passages) for tip, passages in grouped.items()]
+
+
+def _called(row: dict[str, Any]) -> str:
+    return str(row["title"] or row["first_line"] or row["id"])
+
+
+def _hit(row: dict[str, Any]) -> Hit:
+    known = {name: row[name] for name in Found._fields if name in row}
+    return Hit(Found(**known | {"content": None, "tool_calls": None, "kind": ""}), row["score"], row["snippet"])
 
 
 def _misspelt(words: tuple[str, ...]) -> Iterator[str]:

@@ -2,12 +2,13 @@
 
 import time
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import click
 
 from segue import app
 from segue.cli.lazy import LazyGroup
-from segue.cli.options import AS_JSON
+from segue.cli.options import AS_JSON, REMOTE
 from segue.cli.output import note, show_json, table
 from segue.cli.tables import session_table
 from segue.cli.tidying import tidy_up
@@ -16,6 +17,9 @@ from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.sessions import Kind, kind_of
 from segue.ports.store import Filter
 from segue.sessions import listing
+
+if TYPE_CHECKING:
+    from segue.cli.remote import Asked
 
 _MOST = 10**9
 
@@ -57,6 +61,7 @@ def sessions() -> None:
 @click.option("--tag", help="Only those with this tag.")
 @click.option("--agent", help="Only those of this agent.")
 @click.option("--all", "every", is_flag=True, help="Every kind, and every part of a conversation.")
+@REMOTE
 @AS_JSON
 def list_(
     source: tuple[str, ...],
@@ -68,6 +73,7 @@ def list_(
     tag: str | None,
     agent: str | None,
     every: bool,
+    there: "Asked | None",
     as_json: bool,
 ) -> None:
     """Show the most recently active conversations, newest first."""
@@ -81,6 +87,11 @@ def list_(
         agent=agent,
         active_since=_earliest(now, active_minutes, since),
     )
+    if there:
+        from segue.cli.remote_sessions import show_listed  # only this needs it
+
+        show_listed(there, wanted, limit, as_json=as_json)
+        return
     settings = app.settings()
     with app.open_for_reading(settings) as store:
         if as_json:

@@ -1,12 +1,12 @@
 """`segue status` and `segue sessions stats`: one look at the whole."""
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from segue import app
-from segue.cli.options import AS_JSON
+from segue.cli.options import AS_JSON, REMOTE
 from segue.cli.output import say, show_json, table
 from segue.cli.tables import session_table
 from segue.cli.tidying import tidy_up
@@ -17,22 +17,28 @@ from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.sessions import listed_from
 from segue.core.text import count
 from segue.facade.standing import standing
+from segue.ports.store import SourceCount
 from segue.sessions import listing
 from segue.upkeep.living import is_gone
+
+if TYPE_CHECKING:
+    from segue.cli.remote import Asked
 
 _STATES = ("waiting", "running", "dead", "refused")
 
 
 @click.command()
+@REMOTE
 @AS_JSON
-def status(as_json: bool) -> None:
+def status(there: "Asked | None", as_json: bool) -> None:
     """Where things are, how much there is, and the latest conversations."""
-    facts = _facts()
+    facts = _facts_there(there) if there else _facts()
     if as_json:
         show_json(facts)
         return
     say(f"Home      {facts['home']}")
-    say(f"Config    {facts['config'] or 'none; defaults are in force (`segue init` writes one)'}")
+    if not there:
+        say(f"Config    {facts['config'] or 'none; defaults are in force (`segue init` writes one)'}")
     say(f"Database  {facts['database']}, {facts['database_bytes'] / 1_000_000:,.1f} MB")
     say(f"          {count(facts['sessions'], 'session')}, {count(facts['messages'], 'message')}", nl=False)
     say(f", {count(facts['lanes'], 'lane')}, {facts['trash']:,} in the trash")
@@ -59,11 +65,11 @@ def _facts() -> dict[str, Any]:
 
 
 @click.command()
+@REMOTE
 @AS_JSON
-def stats(as_json: bool) -> None:
+def stats(there: "Asked | None", as_json: bool) -> None:
     """Count conversations and messages, one line per platform."""
-    with app.open_for_reading() as store:
-        found, size = store.read(OWNER_AT_CONSOLE, listing.stats), store.size()
+    found, size = _stats_there(there) if there else _stats()
     if as_json:
         sources: dict[str, Any] = {
             one.source: {"sessions": one.sessions, "messages": one.messages} for one in found.sources
@@ -75,6 +81,23 @@ def stats(as_json: bool) -> None:
     for one in found.sources:
         say(f"  {one.source}: {count(one.sessions, 'session')}, {count(one.messages, 'message')}")
     say(f"Database size: {size / 1_000_000:,.1f} MB")
+
+
+def _stats() -> tuple[listing.Stats, int]:
+    with app.open_for_reading() as store:
+        return store.read(OWNER_AT_CONSOLE, listing.stats), store.size()
+
+
+def _stats_there(there: "Asked") -> tuple[listing.Stats, int]:
+    facts = there.ask("status", {})
+    sources = [SourceCount(name, one["sessions"], one["messages"]) for name, one in facts["sources"].items()]
+    return listing.Stats(facts["sessions"], facts["messages"], sources), facts["database_bytes"]
+
+
+def _facts_there(there: "Asked") -> dict[str, Any]:
+    """The same of another machine, which does not say where it keeps what it has."""
+    facts: dict[str, Any] = there.ask("status", {})
+    return facts | {"home": there.name, "database": f"Segue {facts['version']}"}
 
 
 def _tell_gateway(facts: dict[str, Any]) -> None:

@@ -278,6 +278,30 @@ def as_data(insights: Insights, today: date) -> dict[str, Any]:
     }
 
 
+def from_data(data: Mapping[str, Any]) -> Insights:
+    """The inverse of `as_data`, for whoever was told it by another machine."""
+    activity, longest = data["activity"], data["longest_conversation"]
+    return Insights(
+        total=_group(data, None),
+        models=[_group(one, one["model"]) for one in data["models"]],
+        sources=[_group(one, one["source"]) for one in data["sources"]],
+        purposes=[_group(one, one["purpose"]) for one in data["purposes"]],
+        prices=[PriceTable(**one) for one in data["prices"]],
+        days={date.fromisoformat(day): Day(**used) for day, used in data["days"].items()},
+        tools=Tools(data["tools"]["calls"], data["tools"]["total"] - sum(data["tools"]["calls"].values())),
+        activity=Activity(
+            {date.fromisoformat(day): messages for day, messages in activity["days"].items()},
+            tuple(tuple(activity["weekdays_by_hour"][day.lower()]) for day in WEEKDAYS),
+        ),
+        longest=None if longest is None else Conversation(**longest),
+    )
+
+
+def _group(data: Mapping[str, Any], name: str | None) -> Group:
+    talk = Talk(**{field: data[field] for field in Talk._fields if field in data})
+    return Group(name, talk, Spending(**{field: data[field] for field in Spending._fields}))
+
+
 def _figures(group: Group) -> dict[str, Any]:
     return group.talk._asdict() | group.spending._asdict()
 

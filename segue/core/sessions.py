@@ -153,4 +153,4 @@ def standing(session: Session | Listed) -> str:
 
 def as_row(record: Session | Listed) -> dict[str, Any]:
     """A record as the dictionary that the Python API and `--json` show."""
-    return record._asdict()
+    return record._asdict() | {"total_tokens": record.input_tokens + record.output_tokens}

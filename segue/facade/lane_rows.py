@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from segue.core.inbox import Entry
+from segue.core.inbox import ERASED, Entry
 from segue.core.leases import Run
 from segue.core.origins import origin_of
 from segue.core.outbox import Letter
@@ -68,7 +68,8 @@ def entry_row(entry: Entry) -> dict[str, Any]:
         *("id", "state", "lane_key", "principal", "audience", "person", "platform", "account", "chat", "message_id"),
         *("edit", "want", "text", "admitted_at", "turn_id", "session_id", "reason", "ended_at"),
     )
-    return {name: getattr(entry, name) for name in shown} | {"author": entry.author}
+    text = None if entry.origin == ERASED else entry.text
+    return {name: getattr(entry, name) for name in shown} | {"author": entry.author, "text": text}
 
 
 def letter_row(letter: Letter) -> dict[str, Any]:

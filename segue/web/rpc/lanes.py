@@ -36,6 +36,11 @@ class Renewed(Closed):
     waiting: int
 
 
+class Forgotten(Closed):
+    key: str
+    session_id: str | None
+
+
 async def list_(caller: Caller, params: ListParams) -> Listing:
     """The lanes that were in use last."""
     since = None if params.active_since is None else instant(params.active_since)
@@ -65,8 +70,18 @@ async def reset(caller: Caller, params: OneParams) -> Renewed:
     )
 
 
+async def delete(caller: Caller, params: OneParams) -> Forgotten:
+    """Forget a lane in which nothing waits. Its conversation ends and is kept."""
+    premises = caller.premises
+    lane = await premises.read(caller.scope, find_lane, params.key)
+    hand = minding.Hand(premises.gateway.presence.run.id, premises.sight.is_gone)
+    await premises.write(caller.scope, minding.forget_lane, lane.key, datetime.now(UTC), hand)
+    return Forgotten(key=lane.key, session_id=lane.session_id)
+
+
 METHODS: tuple[Method[Any], ...] = (
     Method("lanes.list", Level.READ, ListParams, Listing, list_),
     Method("lanes.get", Level.READ, OneParams, LaneWhole, get),
+    Method("lanes.delete", Level.ADMIN, OneParams, Forgotten, delete),
     Method("lanes.reset", Level.ADMIN, OneParams, Renewed, reset),
 )

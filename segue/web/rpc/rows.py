@@ -95,13 +95,12 @@ class LaneWhole(LaneRow):
     outbox: list[dict[str, Any]] = Field(description="What has not been delivered.")
 
 
-_SHOWN = (*Listed._fields, "tags")
+_SHOWN = (*Listed._fields, "total_tokens", "tags")
 
 
 def session_row(row: dict[str, Any]) -> SessionRow:
     """A session from its columns."""
-    total = row["input_tokens"] + row["output_tokens"]
-    return SessionRow(total_tokens=total, **{name: row[name] for name in _SHOWN})
+    return SessionRow(**{name: row[name] for name in _SHOWN})
 
 
 def message_row(message: Message) -> MessageRow:

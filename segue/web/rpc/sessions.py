@@ -14,7 +14,7 @@ from segue.core.sessions import Kind, as_row
 from segue.facade.searching import Ask, consult
 from segue.facade.searching import as_row as hit_row
 from segue.ports.store import Filter, Narrowing, Transaction
-from segue.sessions import discarding, exporting, finding, listing, marking, titling
+from segue.sessions import discarding, exporting, finding, listing, marking
 from segue.sessions.searching import Sort, Wish
 from segue.web.rpc.commands import carried_out
 from segue.web.rpc.method import Caller, Closed, Count, Id, Method, Names, Offset
@@ -106,6 +106,8 @@ class SearchParams(Closed):
     sources: Names = Field([])
     exclude_sources: Names = Field([])
     roles: Annotated[list[Literal["user", "assistant", "tool", "system"]], Field(max_length=4)] = Field([])
+    since: float | None = Field(None, description="Only what was said since a moment, in Unix seconds.")
+    until: float | None = None
     sort: Sort = Field(Sort.RANK, strict=False)
     limit: Count = 20
     offset: Offset = 0
@@ -197,14 +199,7 @@ async def patch(caller: Caller, params: PatchParams) -> SessionRow:
 
     def work(tx: Transaction) -> SessionRow:
         session_id = finding.get_id(tx, params.id)
-        if params.title is not None:
-            titling.set_title(tx, session_id, params.title)
-        if params.archived is not None:
-            marking.archive_conversation(tx, session_id, archived=params.archived)
-        if params.pinned is not None:
-            marking.pin_conversation(tx, session_id, pinned=params.pinned)
-        if params.add_tags or params.remove_tags:
-            marking.tag_conversation(tx, session_id, add=params.add_tags, remove=params.remove_tags)
+        marking.mark_conversation(tx, session_id, **params.model_dump(exclude={"id"}))
         return _row(tx, session_id)
 
     return await caller.premises.write(caller.scope, work)
@@ -244,7 +239,9 @@ async def delete(caller: Caller, params: DeleteParams) -> Deleted:
 
 async def search(caller: Caller, params: SearchParams) -> Hits:
     """Messages by what they say, the best first, each with what was said around it."""
-    narrowing = Narrowing(tuple(params.sources), tuple(params.exclude_sources), tuple(params.roles))
+    narrowing = Narrowing(
+        tuple(params.sources), tuple(params.exclude_sources), tuple(params.roles), params.since, params.until
+    )
     wish = Wish(params.limit, params.offset, params.sort, narrowing)
 
     def found(tx: Transaction, ask: Ask) -> Hits:

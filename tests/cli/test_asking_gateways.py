@@ -1,0 +1,220 @@
+"""A gateway is asked from a terminal, on its own machine or from another one."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from segue import SessionDB
+
+pytestmark = pytest.mark.on_file
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+MOVING = {"beat_at", "unattended_seconds", "home", "config", "database", "database_bytes", "version", "score"}
+
+
+class There(NamedTuple):
+    """Another machine, as far as its gateway can tell."""
+
+    home: Path
+    url: str
+    token: str
+
+
+def seed(home: Path) -> None:
+    db = SessionDB(home / "state.db")
+    for number in range(4):
+        name = f"2026010{number + 1}_120000_0000000{number}"
+        db.create_session(name, "telegram" if number % 2 else "cli")
+        db.append_message(name, "user", f"a hotel in Lisbon, number {number}", timestamp=1_767_225_600.0 + number)
+        db.append_message(
+            name, "assistant", "Let me look.", tool_calls=[{"id": "c1", "function": {"name": "web", "arguments": "{}"}}]
+        )
+        db.append_message(name, "tool", "three hotels", tool_call_id="c1", tool_name="web")
+        db.append_message(name, "assistant", f"There are three, {number}.")
+        db.update_token_counts(name, input_tokens=100, output_tokens=20)
+    db.set_session_title("20260101_120000_00000000", "Lisbon")
+    db.close()
+
+
+@pytest.fixture(scope="module")
+def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[There]:
+    home = tmp_path_factory.mktemp("there") / "home"
+    home.mkdir(mode=0o700)
+    (home / "config.yaml").write_text("gateway: {port: 0}\n")
+    seed(home)
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+    environment |= {"SEGUE_HOME": str(home)}
+
+    def segue(*arguments: str) -> Any:
+        command = [sys.executable, "-m", "segue", *arguments]
+        return json.loads(subprocess.run(command, env=environment, capture_output=True, check=True, timeout=60).stdout)
+
+    token = segue("tokens", "add", "laptop", "--scope", "admin", "--json")["token"]
+    with (home / "log").open("w") as log:
+        gateway = subprocess.Popen([sys.executable, "-m", "segue", "gateway", "run"], env=environment, stderr=log)
+    try:
+        yield There(home, _address(home / "log"), token)
+    finally:
+        gateway.terminate()
+        gateway.wait(30)
+
+
+def _address(log: Path) -> str:
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        for line in log.read_text().splitlines():
+            if "Programs call http" in line:
+                return line.partition("Programs call ")[2].partition(",")[0]
+        time.sleep(0.1)
+    raise AssertionError(log.read_text())
+
+
+def still(value: Any) -> Any:
+    """What does not change between two looks."""
+    if isinstance(value, dict):
+        return {name: still(one) for name, one in value.items() if name not in MOVING}
+    return [still(one) for one in value] if isinstance(value, list) else value
+
+
+LOOKS = [
+    ("sessions", "list"),
+    ("sessions", "list", "--all"),
+    ("sessions", "list", "--source", "telegram", "--limit", "1"),
+    ("sessions", "show", "Lisbon"),
+    ("sessions", "search", "lisbon"),
+    ("sessions", "search", "hotel", "--sort", "new", "--role", "user"),
+    ("sessions", "stats"),
+    ("status",),
+    ("insights",),
+    ("lanes", "list"),
+]
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=" ".join)
+def test_another_machine_tells_what_it_says_of_itself(there: There, run: Run, look: tuple[str, ...]) -> None:
+    itself = run(*look, "--json", SEGUE_HOME=str(there.home))
+    told = run(*look, "--json", "--url", there.url, SEGUE_TOKEN=there.token)
+    assert told.returncode == 0, told.stderr
+    assert still(json.loads(told.stdout)) == still(json.loads(itself.stdout))
+    assert json.loads(told.stdout) or look[0] == "lanes"
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=" ".join)
+def test_people_are_shown_the_same(there: There, run: Run, look: tuple[str, ...]) -> None:
+    itself = run(*look, SEGUE_HOME=str(there.home))
+    told = run(*look, "--url", there.url, SEGUE_TOKEN=there.token)
+    assert told.returncode == 0, told.stderr
+    if look[0] != "status":
+        assert told.stdout == itself.stdout
+    else:
+        assert "4 sessions, 16 messages" in told.stdout
+    assert "Traceback" not in told.stderr
+
+
+def test_conversations_of_another_machine_are_named_marked_and_removed(there: There, run: Run) -> None:
+    def elsewhere(*arguments: str) -> str:
+        done = run(*arguments, "--url", there.url, SEGUE_TOKEN=there.token)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    one = "20260103_120000_00000002"
+    assert elsewhere("sessions", "rename", one, "Porto", "by", "train") == f"{one} is now called 'Porto by train'.\n"
+    assert elsewhere("sessions", "tag", one, "travel") == f"{one} has the tags travel.\n"
+    assert elsewhere("sessions", "untag", one, "travel") == f"{one} has no tags.\n"
+    assert elsewhere("sessions", "archive", one) == f"1 conversation archived: {one}.\n"
+    assert elsewhere("sessions", "unarchive", one) == f"1 conversation back in the lists: {one}.\n"
+    assert elsewhere("sessions", "pin", one) == f"1 conversation pinned: {one}.\n"
+    assert elsewhere("sessions", "unpin", one) == f"1 conversation no longer pinned: {one}.\n"
+    assert "Nothing was changed." in elsewhere("sessions", "delete", one, "--dry-run")
+    assert "moved to the trash" in elsewhere("sessions", "delete", one, "--yes")
+    assert one not in elsewhere("sessions", "list", "--all", "--json")
+    back = run("sessions", "trash", "restore", one, SEGUE_HOME=str(there.home))
+    assert back.returncode == 0
+
+
+def test_conversations_are_fetched_whole_from_another_machine(there: There, run: Run, tmp_path: Path) -> None:
+    fetched, own = tmp_path / "there.jsonl", tmp_path / "own.jsonl"
+    done = run("sessions", "export", str(fetched), "--url", there.url, SEGUE_TOKEN=there.token)
+    assert done.returncode == 0, done.stderr
+    run("sessions", "export", str(own), SEGUE_HOME=str(there.home))
+
+    def by_id(file: Path) -> dict[str, Any]:
+        return {data["id"]: data for data in map(json.loads, file.read_text().splitlines())}
+
+    assert by_id(fetched) == by_id(own)
+    assert fetched.stat().st_mode & 0o777 == 0o600
+    taken = run("sessions", "import", str(fetched))
+    assert taken.returncode == 0, taken.stderr
+
+
+def test_the_gateway_of_this_home_is_asked_without_a_token_of_yours(there: There, run: Run) -> None:
+    asked = run("gateway", "call", "sessions.list", "--params", '{"limit": 2}', SEGUE_HOME=str(there.home))
+    assert asked.returncode == 0, asked.stderr
+    assert len(json.loads(asked.stdout)["sessions"]) == 2
+    names = json.loads(run("tokens", "list", "--json", SEGUE_HOME=str(there.home)).stdout)
+    assert [one["name"] for one in names] == ["laptop"]
+
+
+def test_a_conversation_with_the_gateway_goes_on_from_call_to_call(there: There, run: Run) -> None:
+    for number in range(2):
+        params = json.dumps({"conversation": "desk", "text": f"hello {number}", "wait_seconds": 30})
+        asked = run("gateway", "call", "chat.send", "--params", params, SEGUE_HOME=str(there.home))
+        assert json.loads(asked.stdout)["lane_key"] == "agent:main:api:console:desk"
+    shown = run("lanes", "show", "desk", "--url", there.url, SEGUE_TOKEN=there.token)
+    assert "0 waiting, 0 running" in shown.stdout
+    again = run("lanes", "reset", "desk", "--yes", "--url", there.url, SEGUE_TOKEN=there.token)
+    assert "goes on in" in again.stdout
+    gone = run("lanes", "delete", "desk", "--yes", "--url", there.url, SEGUE_TOKEN=there.token)
+    assert "is forgotten" in gone.stdout
+    session = json.loads(run("sessions", "list", "--json", SEGUE_HOME=str(there.home)).stdout)[0]["id"]
+    run("sessions", "delete", session, "--purge", "--yes", SEGUE_HOME=str(there.home))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "told"),
+    [
+        (("--url", "URL"), {}, "wants a token"),
+        (("--url", "URL"), {"SEGUE_TOKEN": "wrong"}, "Show a token that is good"),
+        (("--url", "URL", "--token-file", "/nowhere"), {}, "cannot be read"),
+        (("--token-file", "/nowhere"), {}, "goes with --url"),
+        (("--url", "ftp://x"), {"SEGUE_TOKEN": "x"}, "takes the address of a gateway"),
+        (("--url", "http://user:secret@x"), {"SEGUE_TOKEN": "x"}, "takes the address of a gateway"),
+        (("--url", "http://127.0.0.1:9"), {"SEGUE_TOKEN": "x"}, "No gateway answers at 127.0.0.1:9"),
+    ],
+)
+def test_what_cannot_be_asked_is_told_in_a_sentence(
+    there: There, run: Run, arguments: tuple[str, ...], environment: dict[str, str], told: str
+) -> None:
+    said = [there.url if one == "URL" else one for one in arguments]
+    asked = run("sessions", "list", *said, **environment)
+    assert asked.returncode == 1
+    assert told in asked.stderr
+    assert asked.stderr.count("\n") == 1
+    assert "secret" not in asked.stderr
+
+
+def test_the_token_may_come_from_a_file(there: There, run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text(f"{there.token}\n")
+    asked = run("sessions", "list", "--json", "--url", there.url, "--token-file", str(file))
+    assert len(json.loads(asked.stdout)) >= 3
+
+
+def test_no_command_takes_a_token_as_an_argument(run: Run) -> None:
+    for command in (("sessions", "list"), ("gateway", "call", "status"), ("lanes", "list"), ("status",), ("insights",)):
+        asked = run(*command, "--token", "x")
+        assert asked.returncode == 2
+        assert "No such option" in asked.stderr
+
+
+def test_without_a_gateway_a_call_says_how_to_start_one(run: Run) -> None:
+    asked = run("gateway", "call", "status")
+    assert asked.returncode == 1
+    assert "segue gateway run" in asked.stderr
