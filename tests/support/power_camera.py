@@ -1,47 +1,60 @@
 """Pictures of a disk without its power, taken at changes of chance."""
 
 import random
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import NamedTuple
 
 from power import Disk, Image
-from told_files import Change
+from told_files import Change, Kind
 
-CUTS_AT_ONCE = 3
 LATER = 40
 """So many changes at most happen before the log is taken in beside them."""
 
 
 class Moment(NamedTuple):
-    """What the disk was left with, and at which change."""
+    """What the disk was left with, and what was about to be done to it."""
 
     image: Image
-    change: Change
+    at: str
 
-    def __str__(self) -> str:
-        return f"{self.change.kind} of {self.change.name}"
+    def __repr__(self) -> str:
+        return f"<{self.at}>"
+
+
+class _Choice:
+    """One of the changes that come along, each as likely as any other."""
+
+    def __init__(self, kinds: set[Kind]) -> None:
+        self._kinds = kinds
+        self._seen = 0
+        self.moment: Moment | None = None
+
+    def offer(self, change: Change, disk: Disk, chance: random.Random) -> None:
+        if change.kind in self._kinds:
+            self._seen += 1
+            if chance.random() < 1 / self._seen:
+                self.moment = Moment(disk.without_power(chance), f"{change.kind} of {change.name}")
 
 
 class Camera:
-    """Takes pictures of a disk at a few of its changes, each as likely as any other."""
+    """Takes pictures of a disk while it is on; and hands on what happens to it."""
 
     def __init__(self, disk: Disk, chance: random.Random) -> None:
         self._disk = disk
         self._chance = chance
-        self._changes = 0
-        self._taken: list[Moment] | None = None
+        self._choices: list[_Choice] = []
         self._waiting: Callable[[], object] | None = None
         self._changes_left = 0
-
-    @property
-    def has_work_waiting(self) -> bool:
-        return self._waiting is not None
+        self._lock = threading.Lock()
 
     def told(self, change: Change) -> None:
-        self._picture(change)
-        self._disk.take(change)
+        with self._lock:
+            for choice in self._choices:
+                choice.offer(change, self._disk, self._chance)
+            self._disk.take(change)
         self._changes_left -= 1
         if self._changes_left <= 0:
             self.do_what_waits()
@@ -61,18 +74,16 @@ class Camera:
 
     @contextmanager
     def on(self) -> Iterator[list[Moment]]:
-        self._changes, self._taken = 0, []
-        try:
-            yield self._taken
-        finally:
-            self._taken = None
+        """What was taken is in the list as soon as it is off."""
+        taken: list[Moment] = []
+        choices = [_Choice(set(Kind)), _Choice(set(Kind)), _Choice(set(Kind) - {Kind.WRITE})]
+        with self._lock:
+            self._choices = choices
+        yield taken
+        with self._lock:
+            self._choices = []
+        taken += [choice.moment for choice in choices if choice.moment]
 
-    def _picture(self, change: Change) -> None:
-        if self._taken is None:
-            return
-        self._changes += 1
-        for number in range(CUTS_AT_ONCE):
-            if self._changes == 1:
-                self._taken.append(Moment(self._disk.without_power(self._chance), change))
-            elif self._chance.random() < 1 / self._changes:
-                self._taken[number] = Moment(self._disk.without_power(self._chance), change)
+    def now(self) -> Moment:
+        with self._lock:
+            return Moment(self._disk.without_power(self._chance), "moment of rest")

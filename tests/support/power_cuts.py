@@ -97,12 +97,16 @@ class CutStore(SqlStore):
         self, scope: Scope, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         self.writes += 1
-        if self._chance.random() > (OFTEN if self._camera.has_work_waiting else SELDOM):
+        is_log_taken_in = self.engine._checkpoints._at_work.locked()
+        if self._chance.random() > (OFTEN if is_log_taken_in else SELDOM):
             return super().write(scope, work, *args, **kwargs)
         before = all_rows(self.engine)
         with self._camera.on() as taken:
             done = super().write(scope, work, *args, **kwargs)
-        self._note(f"in write {self.writes}", taken, before, all_rows(self.engine))
+        rest = self._camera.now()
+        after = all_rows(self.engine)
+        self._note(f"in write {self.writes}", taken, before, after)
+        self._note(f"behind write {self.writes}", [rest], after, after)
         return done
 
     def compact(self) -> None:
@@ -133,7 +137,7 @@ def cut_lives(folder: Path, seed: int, cuts: int, *, is_repeatable: bool = True)
         store = _live(folder / "life", image, life, chance, is_repeatable=is_repeatable)
         tally.writes += store.writes
         for cut in store.cuts:
-            cut.told = f"seed {seed}, life {life}, {cut.where}, at a {cut.moment}"
+            cut.told = f"seed {seed}, life {life}, {cut.where}, at a {cut.moment.at}"
             try:
                 _judge(place(cut.moment.image, folder / "image") / "state.db", cut, tally)
             except Exception as error:
@@ -163,7 +167,7 @@ def _live(folder: Path, image: Image, life: int, chance: random.Random, *, is_re
 def _judge(path: Path, cut: Cut, tally: Tally) -> None:
     """Open what the power left, with nobody between SQLite and the disk."""
     tally.cuts += 1
-    tally.moments.add(str(cut.moment))
+    tally.moments.add(cut.moment.at)
     before = {row[0] for row in cut.before["inbox"]}
     tally.acknowledged += len(before)
     with SqlStore(engine := SqliteEngine(path)) as store:

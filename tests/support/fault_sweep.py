@@ -1,0 +1,102 @@
+"""Every write, with every change of the disk that it needs failing in every way before it may succeed."""
+
+import itertools
+import random
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import pytest
+from all_rows import Rows, all_rows, difference, is_sound
+from disk_faults import Fault, FaultyDisk
+from power import place
+from told_files import Kind
+
+from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.core.scope import Scope
+from segue.ports.store import Filter, Transaction
+from segue.sessions import listing
+from segue.sessions.admitting import admit_all
+from segue.sessions.watching import Watch, watch
+from segue.storage.sqlite import SqliteEngine
+from segue.storage.store import SqlStore
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class SweptStore(SqlStore):
+    """The store on a disk that fails each of its writes at each change, in each way; then the write is done."""
+
+    def __init__(self, path: Path, disk: FaultyDisk, seed: int) -> None:
+        self.engine = SqliteEngine(path)
+        super().__init__(self.engine)
+        self._disk = disk
+        self._chance = random.Random(seed)
+        self._seed = seed
+        self._image = path.parent.parent / "image"
+        self.tally: Counter[str] = Counter()
+
+    def write(
+        self, scope: Scope, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        def once(store: SqlStore) -> T:
+            return SqlStore.write(store, scope, work, *args, **kwargs)
+
+        return self.sweep(once, is_repeatable=work is admit_all)
+
+    def sweep(self, act: Callable[[SqlStore], T], *, is_repeatable: bool = False) -> T:
+        """Have it fail at its first change, at its second and so on, until it has no more."""
+        before = all_rows(self.engine)
+        left: list[tuple[str, Rows, Rows | None]] = []
+        for nth, fault in ((nth, fault) for nth in itertools.count(1) for fault in Fault):
+            told = f"seed {self._seed}, {fault.name} at change {nth}"
+            self._disk.fail(nth, fault)
+            try:
+                done = act(self)
+            except fault.said:
+                assert self._disk.failed, told
+                self.tally["faults"] += 1
+                if self._disk.failed is Kind.SYNC or nth % len(Fault) == list(Fault).index(fault):
+                    left.append((told, *self._found_by_next(act if is_repeatable else None, told)))
+                self._check_refused(before, fault, told)
+                self._disk.mend()
+                continue
+            self._disk.mend()
+            after = all_rows(self.engine)
+            assert not self._disk.failed or after != before, f"{told}: it returned, and nothing was written"
+            break
+        self.tally["writes"] += 1
+        for told, found, again in left:
+            assert found in (before, after), f"{told}: torn: {difference(before, found)}"
+            assert again in (None, after), f"{told}: brought again: {difference(after, again or after)}"
+            self.tally["ambiguous"] += found == after != before
+        return done
+
+    def _check_refused(self, before: Rows, fault: Fault, told: str) -> None:
+        """What can be read is what there was; and where the fault lasts, nothing else is taken either."""
+        found = all_rows(self.engine)
+        assert found == before, f"{told}: {difference(before, found)}"
+        if fault.is_lasting:
+            self.read(OWNER, status)
+            with pytest.raises(fault.said):
+                SqlStore.write(self, OWNER, lambda tx: tx.meta.set("another", "write"))
+
+    def _found_by_next(self, act: Callable[[SqlStore], Any] | None, told: str) -> tuple[Rows, Rows | None]:
+        """What the next process finds if this one dies now, or the machine; and what it makes of the same act."""
+        disk = self._disk.disk
+        image = disk.without_process() if self._chance.random() < 0.5 else disk.without_power(self._chance)
+        self.tally["ends"] += 1
+        with SqlStore(engine := SqliteEngine(place(image, self._image) / "state.db")) as store:
+            assert is_sound(engine), f"{told}: damaged"
+            found = all_rows(engine)
+            if act is None:
+                return found, None
+            act(store)
+            return found, all_rows(engine)
+
+
+def status(tx: Transaction) -> tuple[Watch, object]:
+    """What `segue status` tells."""
+    return watch(tx, lambda _: False), (listing.stats(tx), listing.list_sessions(tx, Filter()))
