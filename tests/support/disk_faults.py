@@ -33,7 +33,7 @@ class Fault(Enum):
         if not self.is_broken:
             return apsw.FullError("the disk is full")
         error = apsw.IOError("the disk failed")
-        error.result, error.extendedresult = apsw.SQLITE_IOERR, FAILING[change.kind]
+        vars(error).update(result=apsw.SQLITE_IOERR, extendedresult=FAILING[change.kind])
         return error
 
 
@@ -65,4 +65,6 @@ class FaultyDisk:
         self.failed = self.failed or change.kind
         if change.kind is Kind.WRITE:
             self.disk.take(change._replace(data=begun(change.data)))
+        if change.kind is Kind.SYNC:
+            self.disk.fail_to_sync(change.name)
         raise self._fault.error(change)

@@ -16,13 +16,16 @@ Image = dict[str, bytes]
 
 
 class _Contents:
-    """What a file holds, in the order in which it came."""
+    """What a file holds: as everybody reads it, and as the disk has it."""
 
     def __init__(self, synced: bytes = b"") -> None:
+        self._read = bytearray(synced)
         self._synced = bytearray(synced)
         self._unsynced: list[Change] = []
+        """In the order in which it came."""
 
     def add(self, change: Change) -> None:
+        _apply(self._read, change)
         self._unsynced += _sectors(change)
 
     def sync(self) -> None:
@@ -30,8 +33,12 @@ class _Contents:
             _apply(self._synced, change)
         self._unsynced.clear()
 
+    def fail_to_sync(self) -> None:
+        """It is still read, and never tried again: so do systems whose disk has failed."""
+        self._unsynced.clear()
+
     def whole(self) -> bytes:
-        return self._with(self._unsynced)
+        return bytes(self._read)
 
     def without_power(self, chance: random.Random) -> bytes:
         unsynced = self._unsynced
@@ -41,11 +48,8 @@ class _Contents:
             unsynced[: chance.randint(0, len(unsynced))],
             [change for change in unsynced if chance.random() < 0.5],
         ]
-        return self._with(chance.choice(kept))
-
-    def _with(self, kept: list[Change]) -> bytes:
         held = bytearray(self._synced)
-        for change in kept:
+        for change in chance.choice(kept):
             _apply(held, change)
         return bytes(held)
 
@@ -75,6 +79,10 @@ class Disk:
             if change.is_of_folder:
                 _relist(self._listed, self._relisted)
                 self._relisted.clear()
+
+    def fail_to_sync(self, name: str) -> None:
+        with self._lock:
+            self._named(name).fail_to_sync()
 
     def without_power(self, chance: random.Random) -> Image:
         """What is found when the power comes back."""
