@@ -90,10 +90,10 @@ class SweptStore(SqlStore):
                 SqlStore.write(self, OWNER, lambda tx: tx.meta.set("another", "write"))
 
     def _end(self) -> Image:
-        """This process dies, or the machine."""
+        """This process dies, and the next time the machine."""
         self.tally["ends"] += 1
         disk = self._disk.disk
-        return disk.without_process() if self._chance.random() < 0.5 else disk.without_power(self._chance)
+        return disk.without_process() if self.tally["ends"] % 2 else disk.without_power(self._chance)
 
     def _found_by_next(
         self, act: Callable[[SqlStore], Any] | None, image: Image, told: str

@@ -7,8 +7,9 @@ may still be found by the next process, whole: whoever brings it again has it on
 import os
 import random
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,7 +30,9 @@ from segue.core.inbound import Cursor, Inbound
 from segue.core.inbox import InboxState
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.turns import TurnState
-from segue.storage import checkpoints
+from segue.sessions.accepting import Accepted
+from segue.sessions.admitting import admit_all
+from segue.storage import checkpoints, sqlite
 from segue.storage.connection import SqliteConnection
 from segue.storage.schema import SCHEMA_VERSION
 from segue.storage.sqlite import SqliteEngine
@@ -98,6 +101,30 @@ def test_every_change_of_every_write_may_fail(tmp_path: Path) -> None:
         print(dict(store.tally))
     assert store.tally["faults"] > 500
     assert store.tally["ambiguous"] > 0, "some are found by the next process although they were refused"
+
+
+@pytest.mark.parametrize("way", [SqlStore.write_at_once, SqlStore.write_together])
+def test_every_change_may_fail_when_messages_share_a_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: Callable[..., list[Any]]
+) -> None:
+    """As the desk of a gateway puts them down."""
+    monkeypatch.setattr(sqlite, "QUICK_SECONDS", 60.0)  # however slow the machine is
+    with swept(tmp_path) as (store, _):
+        bench = bench_on(_Plain(store))
+        arrived = [(Inbound(one.source, f"m{at}", "words " * 200), bench.now) for at, one in enumerate(SEATS)]
+
+        def put_down(one: SqlStore) -> list[Accepted]:
+            (outcome,) = way(one, OWNER, [partial(admit_all, arrived=arrived, routing=bench.routing)])
+            if isinstance(outcome, Exception):
+                raise outcome
+            return list(outcome)
+
+        accepted = store.sweep(put_down, is_repeatable=True)
+        assert all(one.is_new for one in accepted)
+        assert not any(one.is_new for one in put_down(store))
+        bench.close()
+        print(dict(store.tally))
+    assert store.tally["ambiguous"] > 0
 
 
 def test_an_error_that_is_passed_over_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
