@@ -95,10 +95,14 @@ def begun(data: bytes) -> bytes:
     return bytes(data[: len(data) // 2])
 
 
+_made: list[_Files] = []
+"""None is ever gone: a connection that somebody forgot to close would still ask it."""
+
+
 @contextmanager
 def told_of(folder: Path, told: Told) -> Iterator[None]:
     """Every database that is opened in a folder meanwhile, by whomever; all are closed before this ends."""
-    files = _Files(folder, told)
+    _made.append(files := _Files(folder, told))
     try:
         yield
     finally:

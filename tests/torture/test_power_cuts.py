@@ -29,7 +29,7 @@ def test_nothing_that_returned_is_lost(tmp_path: Path) -> None:
 
 
 def test_nothing_is_lost_while_another_thread_takes_the_log_in(tmp_path: Path) -> None:
-    tally = cut_lives(tmp_path, SEED, rounds(60, in_torture=1_000), is_repeatable=False)
+    tally = cut_lives(tmp_path, SEED, rounds(40, in_torture=1_000), is_repeatable=False)
     print(tally)
     assert not tally.wrong, tally.wrong[:3]
 
@@ -37,7 +37,7 @@ def test_nothing_is_lost_while_another_thread_takes_the_log_in(tmp_path: Path) -
 def test_with_less_care_the_power_takes_what_had_returned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: the same cuts, while commits do not wait for the disk."""
     monkeypatch.setattr(connection, "SYNCHRONOUS", "NORMAL")
-    tally = cut_lives(tmp_path, SEED, CUTS // 3)
+    tally = cut_lives(tmp_path, SEED, CUTS // 5)
     print(tally)
     assert tally.lost
 
