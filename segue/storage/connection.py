@@ -12,6 +12,8 @@ import apsw
 from segue.storage.sql import Executor, Parameters, Row
 
 BUSY_MILLISECONDS = 1000
+SYNCHRONOUS = "FULL"
+"""A commit has reached the disk when it returns. With less, the power could take the latest ones along."""
 _COMMITS_REMEMBERED = 20
 PREPARED = 500
 """Statements that are kept ready: more than there are in all that happens again and again."""
@@ -37,7 +39,7 @@ class SqliteConnection(Executor):
         """How long a commit has taken lately."""
         settings = ["foreign_keys=ON", "mmap_size=0", "trusted_schema=OFF", "cell_size_check=ON"]
         if writes:
-            settings += ["synchronous=FULL", "secure_delete=ON"]
+            settings += [f"synchronous={SYNCHRONOUS}", "secure_delete=ON"]
             settings += ["fullfsync=ON", "checkpoint_fullfsync=ON"] if sys.platform == "darwin" else []
         for setting in settings:
             self.handle.pragma(*setting.split("="))
