@@ -14,7 +14,7 @@ _ABOUT = (
     "Conversations of AI agents, as JSON-RPC 2.0: POST /rpc, or a WebSocket at the same address, which is also told"
     " what happens in conversations."
 )
-_ID = {"type": ["string", "integer", "null"]}
+_ID = {"type": ["string", "number", "null"]}
 
 
 @cache

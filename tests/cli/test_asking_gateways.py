@@ -1,15 +1,13 @@
 """A gateway is asked from a terminal, on its own machine or from another one."""
 
 import json
-import os
 import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from gateway_there import There, gateway_at
 
 from segue import SessionDB
 
@@ -17,14 +15,6 @@ pytestmark = pytest.mark.on_file
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 MOVING = {"beat_at", "unattended_seconds", "home", "config", "database", "database_bytes", "version", "score"}
-
-
-class There(NamedTuple):
-    """Another machine, as far as its gateway can tell."""
-
-    home: Path
-    url: str
-    token: str
 
 
 def seed(home: Path) -> None:
@@ -47,33 +37,9 @@ def seed(home: Path) -> None:
 def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[There]:
     home = tmp_path_factory.mktemp("there") / "home"
     home.mkdir(mode=0o700)
-    (home / "config.yaml").write_text("gateway: {port: 0}\n")
     seed(home)
-    environment = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
-    environment |= {"SEGUE_HOME": str(home)}
-
-    def segue(*arguments: str) -> Any:
-        command = [sys.executable, "-m", "segue", *arguments]
-        return json.loads(subprocess.run(command, env=environment, capture_output=True, check=True, timeout=60).stdout)
-
-    token = segue("tokens", "add", "laptop", "--scope", "admin", "--json")["token"]
-    with (home / "log").open("w") as log:
-        gateway = subprocess.Popen([sys.executable, "-m", "segue", "gateway", "run"], env=environment, stderr=log)
-    try:
-        yield There(home, _address(home / "log"), token)
-    finally:
-        gateway.terminate()
-        gateway.wait(30)
-
-
-def _address(log: Path) -> str:
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
-        for line in log.read_text().splitlines():
-            if "Programs call http" in line:
-                return line.partition("Programs call ")[2].partition(",")[0]
-        time.sleep(0.1)
-    raise AssertionError(log.read_text())
+    with gateway_at(home) as gateway:
+        yield gateway
 
 
 def still(value: Any) -> Any:

@@ -93,7 +93,7 @@ def test_status_shows_the_five_latest_conversations(run: Run, office: Path) -> N
 def test_status_is_data_for_programs_too(run: Run, office: Path) -> None:
     facts = json.loads(run("status", "--json", SEGUE_HOME=str(office)).stdout)
     assert set(facts) == {
-        *("home", "config", "database", "database_bytes", "notices", "recent"),
+        *("home", "config", "database", "database_bytes", "notices", "recent", "sources"),
         *("sessions", "messages", "lanes", "trash", "gateway", "inbox", "outbox"),
     }
     assert facts["gateway"] == {"up": False, "runs": [], "platforms": []}

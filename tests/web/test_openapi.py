@@ -1,0 +1,53 @@
+"""The OpenAPI document says what the gateway takes and tells: somebody who only reads it calls, and is not deceived."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from gateway_there import There, gateway_at
+
+from segue.web.document import document
+from segue.web.rpc.catalogue import METHODS
+
+EXAMPLES = 60
+
+
+@pytest.fixture(scope="module")
+def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[There]:
+    with gateway_at(tmp_path_factory.mktemp("there") / "home") as gateway:
+        yield gateway
+
+
+def test_every_method_is_in_the_document_with_what_it_takes() -> None:
+    requests = document()["paths"]["/rpc"]["post"]["requestBody"]["content"]["application/json"]["schema"]["oneOf"]
+    assert [one["properties"]["method"]["const"] for one in requests] == list(METHODS)
+    assert all(one["additionalProperties"] is False for one in requests)
+    schemas = document()["components"]["schemas"]
+    for method in METHODS.values():
+        assert method.about.endswith("."), method.name
+        assert (
+            schemas[method.params.__name__ if method.params.__name__ in schemas else _long(method.params)][
+                "additionalProperties"
+            ]
+            is False
+        )
+
+
+def _long(model: type) -> str:
+    return f"{model.__module__}.{model.__qualname__}".replace(".", "__")
+
+
+@pytest.mark.process
+def test_somebody_who_only_read_the_document_is_not_deceived(there: There, tmp_path: Path) -> None:
+    """JSON-RPC says in its answer that something was wrong, so that no status is looked at for that."""
+    command = [
+        *(sys.executable, "-m", "schemathesis.cli", "run", f"{there.url}/openapi.json"),
+        *("-H", f"Authorization: Bearer {there.token}", "--phases", "examples,coverage,fuzzing"),
+        *("-n", str(EXAMPLES), "--seed", "1", "--exclude-checks", "negative_data_rejection", "--no-color"),
+    ]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=110)
+    assert done.returncode == 0, done.stdout[-8000:]
+    assert "generated" in done.stdout
+    assert "Traceback" not in there.log
