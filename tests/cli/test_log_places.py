@@ -3,14 +3,17 @@
 import contextvars
 import json
 import logging
+import signal
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from gateway_process import House
 from secret_shapes import BASE64, URL_SAFE, drawn, key
 
 from segue.cli.log_lines import JsonFormatter, LineFormatter
@@ -168,3 +171,22 @@ def test_a_path_is_in_the_home_unless_it_says_otherwise(tmp_path: Path) -> None:
     assert LogSettings().path_in(tmp_path) is None
     assert LogSettings(file="a/b.log").path_in(tmp_path) == tmp_path / "a" / "b.log"
     assert LogSettings(file="/var/log/segue.log").path_in(tmp_path) == Path("/var/log/segue.log")
+
+
+def test_a_gateway_tells_what_it_does_where_and_as_the_settings_say(tmp_path: Path) -> None:
+    house = House(tmp_path, logging={"format": "json", "file": "gateway.log"})
+    file = house.home / "gateway.log"
+    gateway = house.begin()
+    try:
+        deadline = time.monotonic() + 30
+        while not file.exists() or "Connecting to scripted" not in file.read_text():
+            assert time.monotonic() < deadline, house.log.read_text()
+            time.sleep(0.05)
+        gateway.send_signal(signal.SIGTERM)
+        assert gateway.wait(30) == 0
+    finally:
+        house.close()
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert {"time", "level", "logger", "message"} <= set.intersection(*(set(line) for line in lines))
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert house.log.read_text() == "", "nothing is told elsewhere"
