@@ -8,6 +8,7 @@ with that brought it up to date.
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from segue.core.redaction import redact
 from segue.core.sources import CRON
 from segue.core.text import one_line, shorten
 
@@ -65,5 +66,6 @@ def _name(link: LinkState) -> str:
 
 
 def _shown(sentence: str) -> str:
-    whole = shorten(one_line(sentence), _LONGEST)
+    """What others say of their failures may hold a secret of ours."""
+    whole = shorten(redact(one_line(sentence)), _LONGEST)
     return whole if whole.endswith((".", "…")) else f"{whole}."

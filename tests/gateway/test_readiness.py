@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from lane_house import Building
+from secret_shapes import URL_SAFE, key
 
 from segue.core.errors import StoreFull
 from segue.gateway import probing
@@ -49,6 +50,15 @@ def test_what_speaks_against_giving_work_is_said(
     links: list[LinkState], how: dict[str, Any], reasons: tuple[str, ...], notes: tuple[str, ...]
 ) -> None:
     assert readiness(links, **WELL | how) == Readiness(not reasons, reasons, notes)
+
+
+@pytest.mark.on_file
+def test_no_sentence_holds_a_secret() -> None:
+    token = key("Telegram token", "123456789:AA", URL_SAFE, 34).secret
+    link = LinkState("telegram", "", False, f"ConnectionError: https://api.telegram.org/bot{token}/getMe")
+    told = readiness([link], **WELL)
+    assert "redacted: Telegram token" in told.reasons[1]
+    assert token not in str(told)
 
 
 @pytest.mark.on_file
