@@ -1,4 +1,4 @@
-"""`segue gateway run | status | stop | restart | call | unit`: the process that connects platforms with conversations."""
+"""`segue gateway run | status | stop | restart | call | unit`: what connects platforms with conversations."""
 
 import asyncio
 import json
