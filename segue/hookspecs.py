@@ -78,6 +78,40 @@ class MessageAccepted(NamedTuple):
     message_id: str
 
 
+class MessageReceived(NamedTuple):
+    """A platform was told what became of a message that it brought, so many seconds after it did."""
+
+    platform: str
+    receipt: str
+    """accepted, known, refused or ignored."""
+    seconds: float
+
+
+class TurnEnded(NamedTuple):
+    """An answer has come to its end: done, stopped or failed."""
+
+    lane_key: str
+    session_id: str
+    turn_id: str
+    platform: str
+    state: str
+
+
+class SendTried(NamedTuple):
+    """A platform was given something to send."""
+
+    platform: str
+    outcome: str
+    """delivered, later, unknown or refused."""
+
+
+class StoreFailed(NamedTuple):
+    """The store could not do its work."""
+
+    kind: str
+    """The name of the error."""
+
+
 class ReplyDelivered(NamedTuple):
     """A reply, or a piece of a long one, has arrived on its platform."""
 
@@ -89,7 +123,18 @@ class ReplyDelivered(NamedTuple):
     message_id: str | None
 
 
-Fact = SessionStarted | SessionReset | SessionFinalized | SubagentStopped | MessageAccepted | ReplyDelivered
+Fact = (
+    SessionStarted
+    | SessionReset
+    | SessionFinalized
+    | SubagentStopped
+    | MessageReceived
+    | MessageAccepted
+    | TurnEnded
+    | SendTried
+    | ReplyDelivered
+    | StoreFailed
+)
 Tell = Callable[[Fact], None]
 
 
@@ -100,8 +145,12 @@ class Hook(StrEnum):
     SESSION_RESET = "session_reset"
     SESSION_FINALIZED = "session_finalized"
     SUBAGENT_STOPPED = "subagent_stopped"
+    MESSAGE_RECEIVED = "message_received"
     MESSAGE_ACCEPTED = "message_accepted"
+    TURN_ENDED = "turn_ended"
+    SEND_TRIED = "send_tried"
     REPLY_DELIVERED = "reply_delivered"
+    STORE_FAILED = "store_failed"
 
 
 _HOOKS: Mapping[type, Hook] = {
@@ -109,8 +158,12 @@ _HOOKS: Mapping[type, Hook] = {
     SessionReset: Hook.SESSION_RESET,
     SessionFinalized: Hook.SESSION_FINALIZED,
     SubagentStopped: Hook.SUBAGENT_STOPPED,
+    MessageReceived: Hook.MESSAGE_RECEIVED,
     MessageAccepted: Hook.MESSAGE_ACCEPTED,
+    TurnEnded: Hook.TURN_ENDED,
+    SendTried: Hook.SEND_TRIED,
     ReplyDelivered: Hook.REPLY_DELIVERED,
+    StoreFailed: Hook.STORE_FAILED,
 }
 
 
@@ -121,11 +174,14 @@ def nobody(_fact: Fact) -> None:
 class Hooks:
     """Those who are told what happens."""
 
-    def __init__(self, listeners: Mapping[str, object] | None = None) -> None:
+    def __init__(self, listeners: Mapping[str, object] | None = None, at_once: Tell = nobody) -> None:
+        """`at_once` is ours: it is told before everybody else, takes no time and never fails."""
+        self._at_once = at_once
         self._listeners = [_Listener(name, listener) for name, listener in (listeners or {}).items()]
 
     def tell(self, fact: Fact) -> None:
         """Pass a fact on. Returns at once, whatever listeners make of it."""
+        self._at_once(fact)
         for listener in self._listeners:
             listener.tell(_HOOKS[type(fact)], fact)
 

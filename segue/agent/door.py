@@ -17,6 +17,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from segue.agent.rounds import Order, Rounds
+from segue.core.errors import StoreError
 from segue.core.scope import Scope
 from segue.ports.store import Store, Transaction
 
@@ -144,34 +145,46 @@ class Pen(Asked):
             self._order.ask(self._write)
 
 
+def _nobody(_error: StoreError) -> None:
+    """For whoever tells nobody."""
+
+
 class Door:
     """A store, awaited. Whoever is cancelled while a transaction runs still waits for its end."""
 
-    def __init__(self, store: Store, scope: Scope, rounds: Rounds | None = None) -> None:
+    def __init__(
+        self, store: Store, scope: Scope, rounds: Rounds | None = None, failed: Callable[[StoreError], None] = _nobody
+    ) -> None:
         self.store = store
         self.scope = scope
+        self.failed = failed
+        """Is told whenever the store cannot do what was asked of it."""
         self._hand, rounds = Hand("segue-store", partial(_written, store), MOST_TOGETHER), rounds or Rounds()
         at_once = partial(_written_at_once, store, rounds)
         self._writer: Asked = Pen(self._hand, at_once, rounds) if store.is_near else self._hand
         self._reader = Hand("segue-reading", partial(_read, store), 1)
 
     async def write(self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await asked(self._writer, self.scope, partial(_given, work, args, kwargs))
+        return await self._asked(self._writer, partial(_given, work, args, kwargs))
 
     async def write_beside(
         self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """As `write`, for what may take long: a thread does it, whatever the store is."""
-        return await asked(self._hand, self.scope, partial(_given, work, args, kwargs))
+        return await self._asked(self._hand, partial(_given, work, args, kwargs))
 
     async def read(self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await asked(self._reader, self.scope, partial(_given, work, args, kwargs))
+        return await self._asked(self._reader, partial(_given, work, args, kwargs))
 
     async def glance(self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """As `read`, for what takes no time where the store is near."""
-        if self.store.is_near:
+        if not self.store.is_near:
+            return await self.read(work, *args, **kwargs)
+        try:
             return self.store.read(self.scope, work, *args, **kwargs)
-        return await self.read(work, *args, **kwargs)
+        except StoreError as error:
+            self.failed(error)
+            raise
 
     def under(self, scope: Scope) -> "Door":
         """The same way, for somebody who may see less."""
@@ -182,6 +195,18 @@ class Door:
     def close(self) -> None:
         self._writer.close()
         self._reader.close()
+
+    async def _asked(self, hand: Asked, work: Callable[[Transaction], T]) -> T:
+        waiting: asyncio.Future[T] = hand.ask(self.scope, work)
+        try:
+            return await asyncio.shield(waiting)
+        except asyncio.CancelledError:
+            await asyncio.wait({waiting})  # what has begun is committed or not, and never half known
+            waiting.exception()  # nobody is left to hear of it
+            raise
+        except StoreError as error:
+            self.failed(error)
+            raise
 
 
 def _alike(wishes: Iterable[Wish]) -> list[Wish]:
@@ -234,13 +259,3 @@ def _settle(pairs: list[tuple[Wish, Any]]) -> None:
 
 def _given(work: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any], tx: Transaction) -> T:
     return work(tx, *args, **kwargs)
-
-
-async def asked(hand: Asked, scope: Scope, work: Callable[[Transaction], T]) -> T:
-    waiting: asyncio.Future[T] = hand.ask(scope, work)
-    try:
-        return await asyncio.shield(waiting)
-    except asyncio.CancelledError:
-        await asyncio.wait({waiting})  # what has begun is committed or not, and never half known
-        waiting.exception()  # nobody is left to hear of it
-        raise

@@ -22,6 +22,7 @@ from segue.agent.summarising import Summariser
 from segue.agent.turn import Agrees
 from segue.app.connecting import tools_of_hooks
 from segue.app.crew import Crew
+from segue.app.observing import Observing
 from segue.app.rules import rules_of
 from segue.app.workshop import Workshop, can_write
 from segue.config import Settings
@@ -52,6 +53,7 @@ from segue.gateway.gateway import Gateway
 from segue.gateway.holding import LaneHolder
 from segue.gateway.live import LiveAgents
 from segue.gateway.onlookers import Onlookers
+from segue.gateway.probing import Probe
 from segue.gateway.watching import Watching
 from segue.hookspecs import Group, Hooks, load
 from segue.ports.agent import Agent
@@ -108,6 +110,7 @@ class Serving:
         )
         self.crew = Crew(settings, config.environment_of_models(), _log.warning)
         self._live = LiveAgents()
+        self._observing = Observing(settings, [one.name for one in platforms])
         self._namer = Namer(self._door, self._small_model)
         posting = Posting(traits_among(platforms), settings.session.send_policy.policy)
         self._agreements = Agreements(self._door, posting, lambda: self.gateway.sent())
@@ -122,13 +125,14 @@ class Serving:
             new_session_id=app.new_session_id,
             queue=settings.queue.on,
             showing=self.onlookers.showing,
+            seen=self._observing.seen,
             turn_seconds=settings.agent.turn_timeout,
             freshness=settings.agent.auto_continue_freshness,
             ended=self._name,
         )
         means = Means(self._reading, self._situated, self._compress, restart, settings.stop_suspends)
         routing = Routing(keys, self._access_on, settings.queue.on, self._agent_of, self._reading, posting)
-        hooks = Hooks(load(Group.HOOKS))
+        hooks = Hooks(load(Group.HOOKS), self._observing.counters.hear)
         self.gateway: Gateway = assemble(
             Grounds(store, run, is_gone, is_alone=not settings.is_on_server),
             house,
@@ -143,6 +147,7 @@ class Serving:
         )
         self._tell = hooks.tell
         self.gateway.questions = self._agreements
+        self.probe = Probe(self.gateway, self._observing.counters)
 
     def _access_on(self, platform: str) -> AccessRules | None:
         """Who may speak; at the doors of programs whoever has the secret may."""
@@ -173,6 +178,7 @@ class Serving:
         await self.crew.close()
         self._door.close()
         self.gateway.close()
+        await self._observing.close()
 
     # Who answers, and with what
 

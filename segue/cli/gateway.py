@@ -1,4 +1,4 @@
-"""`segue gateway run | status | stop | restart | call`: the process that connects platforms with conversations."""
+"""`segue gateway run | status | stop | restart | call | unit`: what connects platforms with conversations."""
 
 import asyncio
 import json
@@ -14,7 +14,6 @@ import click
 
 from segue import app
 from segue.cli.lazy import LazyGroup
-from segue.cli.log_lines import begin_log
 from segue.cli.options import AS_JSON, REMOTE
 from segue.cli.output import say, show_json
 from segue.config import Settings
@@ -35,7 +34,10 @@ if TYPE_CHECKING:
 _STOPPING_SECONDS = 45.0
 
 
-@click.group(cls=LazyGroup, commands_in={})
+_UNIT = ("segue.cli.units", "unit", "Print what lets systemd or launchd run a gateway.")
+
+
+@click.group(cls=LazyGroup, commands_in={"unit": _UNIT})
 def gateway() -> None:
     """Connect platforms with your conversations."""
 
@@ -44,9 +46,10 @@ def gateway() -> None:
 def run() -> None:
     """Run until stopped: Ctrl-C, `segue gateway stop`, or a signal."""
     settings = app.settings()
-    begin_log()
     from segue.app.connecting import platforms_of  # slow to load, and only this command needs them
+    from segue.cli.log_places import begin_log
 
+    begin_log(settings.logging, settings.home)
     with app.open_store(chosen=settings) as store:
         if not settings.is_on_server:
             store.read(OWNER_AT_CONSOLE, refuse_second, GATEWAY, is_gone)

@@ -1,34 +1,70 @@
 """What a program that runs by itself tells of its work: each record is one line, whoever wrote the words in it.
 
-What a platform or a provider says of its failures is in there, and a terminal may be reading. Only tracebacks have more
-lines, and those are indented, so that none of them can pass for a record.
+What a platform or a provider says of its failures is in there, and a terminal may be reading: no line holds anything
+that steers one, nor what looks like a secret. As text only tracebacks have more lines, and those are indented, so that
+none of them can pass for a record.
 """
 
+import json
 import logging
-import sys
+from datetime import UTC, datetime
 
-from segue.core.text import one_line, printable
+from segue.core.redaction import redact
+from segue.core.text import escaped, one_line, printable
+from segue.gateway.at_work import find_work
 
 _FORMAT = "%(asctime)s %(levelname)s %(message)s"
 _INDENT = "    "
 
 
 class LineFormatter(logging.Formatter):
+    """Lines to read."""
+
     def __init__(self) -> None:
         super().__init__(_FORMAT)
 
     def format(self, record: logging.LogRecord) -> str:
-        record.message = record.getMessage()
+        record.message = _words(record)
         record.asctime = self.formatTime(record, self.datefmt)
-        more = [self.formatException(record.exc_info)] if record.exc_info else []
-        if record.stack_info:
-            more.append(self.formatStack(record.stack_info))
-        below = [_INDENT + line for text in more for line in printable(text).split("\n")]
-        return "\n".join([one_line(self.formatMessage(record)), *below])
+        below = [_INDENT + line for text in _more(self, record).values() for line in text.split("\n")]
+        return "\n".join([_in_one_line(self.formatMessage(record)), *below])
 
 
-def begin_log() -> None:
-    """Tell what happens on stderr from now on."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(LineFormatter())
-    logging.basicConfig(level=logging.INFO, handlers=[handler])
+class JsonFormatter(logging.Formatter):
+    """Lines for programs: an object each, with what was being worked on."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        told = {
+            "time": moment.replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "logger": _in_one_line(record.name),
+            "message": _in_one_line(_words(record)),
+        }
+        if work := find_work():
+            at = {"lane_key": work.lane_key, "session_id": work.session_id, "turn_id": work.turn_id}
+            told |= {name: _in_one_line(value) for name, value in at.items()}
+        return escaped(json.dumps(told | _more(self, record), ensure_ascii=False))
+
+
+def _words(record: logging.LogRecord) -> str:
+    """What is told; somebody who fills a sentence in wrongly is still heard."""
+    try:
+        return record.getMessage()
+    except Exception as error:  # noqa: BLE001 - of the words of others anything may come, and a line is no reason to fail
+        return f"{record.msg} (and {type(error).__name__} in place of what belongs there)"
+
+
+def _more(formatter: logging.Formatter, record: logging.LogRecord) -> dict[str, str]:
+    """A traceback and a stack, where there are any."""
+    found = {}
+    if record.exc_info and record.exc_info[0] is not None:
+        found["exception"] = formatter.formatException(record.exc_info)
+    if record.stack_info:
+        found["stack"] = formatter.formatStack(record.stack_info)
+    return {name: redact(printable(text)) for name, text in found.items()}
+
+
+def _in_one_line(text: str) -> str:
+    """Secrets go before the lines are joined, since some have several, and after, since some appear by that."""
+    return redact(one_line(redact(printable(text))))

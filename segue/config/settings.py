@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from segue.config.access_settings import AccessSettings
     from segue.config.agents_settings import NamedAgentSettings
     from segue.config.gateway_settings import GatewaySettings, PrivacySettings, QueueSettings, StreamingSettings
+    from segue.config.log_settings import LogSettings
     from segue.config.platform_settings import PlatformSettings
+    from segue.config.telemetry_settings import TelemetrySettings
     from segue.core.access import AccessRules
     from segue.core.keys import KeyRules
     from segue.core.sources import SessionSource
@@ -189,6 +191,16 @@ class Settings:
     _privacy: "PrivacySettings | None" = field(
         default=None, metadata=about(Later(_GATEWAY, "PRIVACY"), "What models are told of people.")
     )
+    _logging: "LogSettings | None" = field(
+        default=None,
+        metadata=about(Later("segue.config.log_settings", "LOG"), "What a gateway tells of its work."),
+    )
+    _telemetry: "TelemetrySettings | None" = field(
+        default=None,
+        metadata=about(
+            Later("segue.config.telemetry_settings", "TELEMETRY"), "Where a gateway sends traces of its answers."
+        ),
+    )
 
     @property
     def gateway(self) -> "GatewaySettings":
@@ -213,6 +225,18 @@ class Settings:
         from segue.config.gateway_settings import PrivacySettings
 
         return self._privacy or PrivacySettings()
+
+    @property
+    def logging(self) -> "LogSettings":
+        from segue.config.log_settings import LogSettings
+
+        return self._logging or LogSettings()
+
+    @property
+    def telemetry(self) -> "TelemetrySettings":
+        from segue.config.telemetry_settings import TelemetrySettings
+
+        return self._telemetry or TelemetrySettings()
 
     def access_on(self, platform: str) -> "AccessRules":
         """Who may speak on a platform beside owners."""

@@ -4,8 +4,8 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -20,18 +20,19 @@ from segue.core.errors import InUse, LeaseLost, StoreError
 from segue.core.events import Event
 from segue.core.inbox import Entry, InboxState
 from segue.core.keys import is_shared, parse_key
-from segue.core.lifecycle import Interruption, Reset, Start
+from segue.core.lifecycle import Interruption, Lane, Reset, Start
 from segue.core.outbox import What
 from segue.core.preferences import Preferences
 from segue.core.queueing import QueueRules, pause_before
 from segue.core.sessions import Session
 from segue.core.text import one_line
 from segue.core.turns import Turn, TurnState
+from segue.gateway.at_work import Work, at_work
 from segue.gateway.clerk import Clerk
 from segue.gateway.ears import LaneEars
 from segue.gateway.holding import LaneHolder
 from segue.gateway.streaming import Streams
-from segue.hookspecs import SessionReset, SessionStarted, Tell, nobody
+from segue.hookspecs import SessionReset, SessionStarted, Tell, TurnEnded, nobody
 from segue.ports.agent import Agent
 from segue.ports.failpoints import Point, reached
 from segue.ports.store import Transaction
@@ -63,6 +64,12 @@ PUT_OUT = "Who asked may not speak any more."
 STUCK = "The answer was cut off {} times and is given up. The next message begins a new conversation."
 
 
+@contextmanager
+def unseen(_work: Work) -> Iterator[Emit]:
+    """For turns that nobody looks on at."""
+    yield _nothing_shown
+
+
 async def _nothing_follows(_session: Session) -> None: ...
 
 
@@ -79,6 +86,8 @@ class Staff:
     """Of a platform."""
     showing: Callable[[Entry, str], AbstractContextManager[Callable[[Event], None]]]
     """Shows what happens in the turn that answers a message to whoever looks on."""
+    seen: Callable[[Work], AbstractContextManager[Emit]] = unseen
+    """Looks on while a turn is at work, from its beginning to its end."""
     ended: Callable[[Session], Awaitable[None]] = _nothing_follows
     """What is done when a turn of a session has come to its end; as the session was when it began."""
     turn_seconds: float = 1800.0
@@ -150,6 +159,8 @@ class Office:
         """How often in a row the next thing in a lane could not be begun."""
         self._ends: dict[str, tuple[TurnState, str]] = {}
         """How a turn ends that is being stopped, and why."""
+        self._outcomes: dict[str, Outcome] = {}
+        """How turns came to their ends that nobody was told of yet."""
 
     def continue_nothing(self) -> None:
         """Turns that were cut off do not go on by themselves in this life: the next message in a lane ends them."""
@@ -281,7 +292,7 @@ class Office:
             if heard is Heard.NOBODY:
                 _log.warning("An answer that was cut off is not carried on: who asked for it may not speak any more.")
                 outcome = Outcome(turn, TurnState.STOPPED, "", now, PUT_OUT)
-                await self._door.write(turning.end_turn, holder.lease, outcome, None, drop_answer)
+                await self._door.write(turning.end_turn, holder.lease, outcome, None, self._dropping)
             elif heard is Heard.LATER and not due.has_more:
                 return False  # its platform is not connected yet
             elif not self._is_suspect(due):
@@ -295,6 +306,7 @@ class Office:
             await self._door.write(turning.give_up_turn, holder.lease, turn, now, reason, self._ending)
         else:
             return False
+        self._tell_ended(due.lane, turn)
         self._sent()
         return True
 
@@ -339,7 +351,15 @@ class Office:
         last = entries[-1] if entries else None
         if last is not None and last.id < (by := self._stops.get(key, 0)):
             await self._never_mind(holder, turn, by)  # somebody asked for that before it was there
+            self._tell_ended(begun.opened.lane, turn)
             return
+        opened = begun.opened
+        with at_work(Work(key, turn.session_id, turn.id, _platform(opened.lane), opened.session.agent)) as work:
+            await self._run_to_its_end(holder, begun, last, work)
+        await self._staff.ended(opened.session)
+
+    async def _run_to_its_end(self, holder: LaneHolder, begun: Begun, last: Entry | None, work: Work) -> None:
+        key, turn = work.lane_key, begun.situation.turn
         ears = LaneEars(self._door, holder, turn.id)
         runner = TurnRunner(
             self._door,
@@ -354,11 +374,13 @@ class Office:
         limit = asyncio.get_running_loop().call_later(self._staff.turn_seconds, self._time_out, key)
         try:
             with (
+                self._staff.seen(work) as see,
                 self._staff.showing(last, turn.id) if last else nullcontext(_nothing_shown) as tell,
                 self._streams.showing(last, begun, holder.lease) as show,
             ):
-                await runner.run(begun.lease, begun.situation, _both(tell, show), begun.preferences, ears)
+                await runner.run(begun.lease, begun.situation, _all(tell, show, see), begun.preferences, ears)
         except (LeaseLost, StoreError):
+            self._outcomes.pop(turn.id, None)  # it is not certain that it came to that
             raise
         except Exception:  # noqa: BLE001 - of an agent anything may come, and one lane is not the others
             _log.exception("A turn came to an end by an error; its sender was told.")
@@ -366,17 +388,25 @@ class Office:
             limit.cancel()
             del self._running[key]
             self._ends.pop(turn.id, None)
+            self._tell_ended(begun.opened.lane, turn)
             self._sent()
-        await self._staff.ended(begun.opened.session)
 
     def _ending(self, tx: Transaction, outcome: Outcome) -> None:
         """What ends with a turn, in its transaction."""
         if outcome.turn.id in self._ends:
             state, reason = self._ends[outcome.turn.id]
             outcome = outcome._replace(state=state, reason=reason)
+        end_answer(tx, outcome, self._house.posting)
+        self._outcomes[outcome.turn.id] = outcome
+
+    def _tell_ended(self, lane: Lane, turn: Turn) -> None:
+        """Of a turn that has come to its end, and is not left for another life."""
+        outcome = self._outcomes.pop(turn.id, None)
+        if outcome is None:
+            return
         if outcome.state is TurnState.FAILED:
             _log.warning("An answer failed: %s", one_line(outcome.reason or "nobody knows why"))
-        end_answer(tx, outcome, self._house.posting)
+        self._tell(TurnEnded(lane.key, turn.session_id, turn.id, _platform(lane), outcome.state))
 
     def _tell_opened(self, opened: Opened) -> None:
         key, session = opened.lane.key, opened.session
@@ -403,6 +433,11 @@ class Office:
     def _bury(self, tx: Transaction, holder: LaneHolder, due: CutOff, outcome: Outcome) -> None:
         turning.end_turn(tx, holder.lease, outcome)
         bury_answer(tx, due.lane, outcome, self._house.posting)
+        self._outcomes[outcome.turn.id] = outcome
+
+    def _dropping(self, tx: Transaction, outcome: Outcome) -> None:
+        drop_answer(tx, outcome)
+        self._outcomes[outcome.turn.id] = outcome
 
     def _forget(self, tx: Transaction, holder: LaneHolder, entries: Sequence[Entry]) -> None:
         hold(tx, holder.lease)
@@ -437,9 +472,13 @@ async def _nobody_agrees(_call: object, _risk: str) -> bool:
 def _nothing_shown(_event: Event) -> None: ...
 
 
-def _both(tell: Emit, show: Emit) -> Emit:
+def _platform(lane: Lane) -> str:
+    return lane.origin.platform if lane.origin else ""
+
+
+def _all(*those: Emit) -> Emit:
     def emit(event: Event) -> None:
-        tell(event)
-        show(event)
+        for one in those:
+            one(event)
 
     return emit

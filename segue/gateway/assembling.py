@@ -7,6 +7,7 @@ from typing import NamedTuple
 from segue.agent.door import Door
 from segue.agent.holding import Presence
 from segue.agent.rounds import Rounds
+from segue.core.errors import StoreError
 from segue.core.leases import Run, platform_lease
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.streaming import Streaming
@@ -18,7 +19,7 @@ from segue.gateway.gateway import Gateway
 from segue.gateway.lanes import Lanes
 from segue.gateway.streaming import Streams
 from segue.gateway.watching import Watcher, Watching
-from segue.hookspecs import Hooks
+from segue.hookspecs import Hooks, StoreFailed
 from segue.ports.platform import Platform, Traits
 from segue.ports.store import Store, Transaction
 from segue.sessions.admitting import Routing, may_still_speak
@@ -62,9 +63,9 @@ def assemble(
     What arrives and what is sent have doors of their own, so that the answers that are written keep neither waiting.
     """
     rounds = Rounds()
-    door, front, back = (Door(grounds.store, OWNER_AT_CONSOLE, rounds) for _ in range(3))
+    door, front, back = (Door(grounds.store, OWNER_AT_CONSOLE, rounds, lambda error: told(error)) for _ in range(3))
     presence = Presence(door, grounds.run, grounds.is_gone, is_alone=grounds.is_alone)
-    desk = Desk(front, routing, lambda accepted: gateway.accepted(accepted))
+    desk = Desk(front, routing, lambda accepted: gateway.accepted(accepted), lambda fact: gateway.told(fact))
     connections = [Connection(back, presence, one, desk, lambda fact: gateway.told(fact)) for one in platforms]
     deliveries = {(one.platform.name, one.platform.account): one.delivery for one in connections}
     streams = Streams(door, house.posting, lambda name, account: deliveries.get((name, account)), streaming)
@@ -79,6 +80,10 @@ def assemble(
     watcher = Watcher(door, presence, house.rules, staff.agent_for, watching, lambda fact: gateway.told(fact))
     gateway = Gateway(door, presence, desk, office, clerk, lanes, connections, watcher, hooks or Hooks(), drain_seconds)
     gateway.other_doors = (front, back)
+
+    def told(error: StoreError) -> None:
+        gateway.told(StoreFailed(type(error).__name__))
+
     return gateway
 
 

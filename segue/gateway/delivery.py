@@ -5,6 +5,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
+from enum import StrEnum
 from typing import ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
@@ -12,7 +13,7 @@ from segue.agent.door import Door
 from segue.core.errors import LeaseLost, StoreError
 from segue.core.outbox import Letter, OutboxState, What
 from segue.core.text import storable
-from segue.hookspecs import ReplyDelivered, Tell, nobody
+from segue.hookspecs import ReplyDelivered, SendTried, Tell, nobody
 from segue.ports.failpoints import Point, reached
 from segue.ports.platform import Platform, Post, SendLater, SendRefused, SendUnknown, Sent
 from segue.ports.store import Transaction
@@ -30,6 +31,15 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
+
+
+class TriedAs(StrEnum):
+    """What came of giving something to a platform."""
+
+    DELIVERED = "delivered"
+    LATER = "later"
+    UNKNOWN = "unknown"
+    REFUSED = "refused"
 
 
 class _EditRefused(SendRefused):
@@ -154,25 +164,32 @@ class Delivery:
         try:
             message_id = await self._hand_over(letter, leaving.was)
         except SendLater as error:
+            self._tried(TriedAs.LATER)
             at = time.time() + max(pause_after(letter.attempts), error.seconds or 0.0)
             await self.door.write(delivering.put_back, letter, leaving.was, str(error), at)
             waiting[0] = letter._replace(state=leaving.was, not_before=at)
             return False
         except SendUnknown as error:
+            self._tried(TriedAs.UNKNOWN)
             return await self._doubted(waiting, letter, str(error))
         except _EditRefused:
             waiting[0] = await self.door.write(delivering.send_anew, letter)
             return False
         except SendRefused as error:
+            self._tried(TriedAs.REFUSED)
             await self.door.write(delivering.give_up_letter, letter, str(error), time.time())
             _log.warning("A reply cannot be delivered on %s: %s", self.platform.name, as_reason(str(error)))
             return True
         reached(Point.AFTER_SENT)
         await self.door.write(delivering.end_sending, letter, message_id, time.time())
         reached(Point.AFTER_DELIVERED)
+        self._tried(TriedAs.DELIVERED)
         if letter.what == What.REPLY:
             self._tell(_delivered(letter, message_id))
         return True
+
+    def _tried(self, outcome: TriedAs) -> None:
+        self._tell(SendTried(self.platform.name, outcome))
 
     async def _hand_over(self, letter: Letter, was: str) -> str | None:
         """Let the platform have it, as a message or as what a message says from now on; what it calls that."""

@@ -15,6 +15,7 @@ from segue.core.errors import InvalidSource, StoreError
 from segue.core.inbound import Inbound, Receipt
 from segue.core.keys import place_of
 from segue.core.sources import SessionSource
+from segue.hookspecs import MessageReceived, Tell, nobody
 from segue.ports.failpoints import Point, reached
 from segue.sessions.accepting import Accepted
 from segue.sessions.admitting import Ignored, Routing, admit_all
@@ -30,8 +31,9 @@ _log = logging.getLogger(__name__)
 class Desk:
     """Takes in what platforms bring."""
 
-    def __init__(self, door: Door, routing: Routing, accepted: Callable[[Accepted], None]) -> None:
+    def __init__(self, door: Door, routing: Routing, accepted: Callable[[Accepted], None], tell: Tell = nobody) -> None:
         self._door = door
+        self._tell = tell
         self._routing = routing
         self._accepted = accepted
         hand = Hand("segue-desk", self._put_down, MOST_AT_ONCE)
@@ -43,6 +45,16 @@ class Desk:
         """Take a message in. It is safe when this returns, and when it raises it is not."""
         if not self.is_open:
             raise StoreError("The gateway takes nothing in at the moment; try again.")
+        began = time.monotonic()
+        try:
+            receipt = await self._take_in(inbound)
+        except StoreError as error:
+            self._door.failed(error)
+            raise
+        self._tell(MessageReceived(inbound.source.platform, receipt, time.monotonic() - began))
+        return receipt
+
+    async def _take_in(self, inbound: Inbound) -> Receipt:
         try:
             place_of(inbound.source, self._routing.keys)
         except InvalidSource as error:

@@ -54,12 +54,15 @@ class Gateway:
     other_doors: Sequence[Door] = ()
     questions: Agreements | None = None
     """Those that wait for an answer in a chat."""
+    is_begun: bool = False
+    """Whether what the last life left has been seen to, and platforms are being connected."""
     _doing: "set[asyncio.Task[None]]" = field(default_factory=set)
 
     async def run(self, stop: asyncio.Event, reason: Callable[[], Interruption] = _shutting_down) -> None:
         """Live until told to stop."""
         await self.presence.begin()
         await self._recover()
+        self.is_begun = True
         working = [asyncio.create_task(connection.run()) for connection in self.connections]
         working.append(asyncio.create_task(self.lanes.look()))
         working.append(asyncio.create_task(self.watcher.run()))
