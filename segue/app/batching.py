@@ -7,14 +7,17 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from segue.agent.door import Door
 from segue.app.serving import Serving
 from segue.config import Settings
 from segue.core.batches import Line, lanes_of
+from segue.core.errors import NoModel
 from segue.core.inbox import Entry, InboxState
+from segue.core.keys import DEFAULT_AGENT
+from segue.core.preferences import Preferences
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.gateway.lanes import Errand
 from segue.platforms.batch.platform import BatchPlatform
@@ -28,6 +31,10 @@ from segue.upkeep.living import is_gone, this_run
 
 PROGRAM = "segue batch"
 LOOK_SECONDS = 0.1
+NO_MODEL = (
+    "There is no model here, so nothing was asked: set a key such as OPENAI_API_KEY or ANTHROPIC_API_KEY, or `model` in"
+    " config.yaml."
+)
 
 
 class Batch(NamedTuple):
@@ -88,9 +95,10 @@ class BatchRun:
 
     async def _step(self) -> None:
         await self._look()
-        await self._ask()
-        if self._open and self._own is None and not await self._door.read(living_gateways, is_gone):
+        if self._own is None and not await self._door.read(living_gateways, is_gone):
             self._own = _OwnServing(self._settings, self._store, self._batch)
+            await self._own.check_models({line.agent or DEFAULT_AGENT for line in self._left})
+        await self._ask()
 
     async def _look(self) -> None:
         """Notice what has come to its end."""
@@ -130,12 +138,20 @@ class _OwnServing:
     """A gateway in this process that has nothing to do but one batch."""
 
     def __init__(self, settings: Settings, store: SqlStore, batch: Batch) -> None:
+        self._settings = settings
         self._stop = asyncio.Event()
         errand = Errand(lanes_of(batch.name), batch.at_once)
         run, platforms = this_run(PROGRAM), [BatchPlatform()]
         self._serving = Serving(settings, store, run, platforms, self._stop.set, errand)
         self._serving.begin()
         self._living = asyncio.create_task(self._serving.gateway.run(self._stop))
+
+    async def check_models(self, agents: Collection[str]) -> None:
+        """Whether there is a model for each of these agents: that there is none is nothing to be told line by line."""
+        for name in agents:
+            own = self._settings.agents.get(name)
+            if await self._serving.crew.is_offline(Preferences(model=own.model or None if own else None)):
+                raise NoModel(NO_MODEL)
 
     def wake(self, lane_key: str) -> None:
         """Something waits in a lane; it would be noticed, but later."""

@@ -109,7 +109,7 @@ def run_(file: Path, out: Path | None, name: str | None, at_once: int, agent: st
     done = sum(result.state == InboxState.DONE for result in results)
     ended = Ended(name, len(lines), done, len(results) - done, is_interrupted)
     if as_json:
-        show_json({**ended._asdict(), "left": ended.left, "out": None if out is None else str(out)})
+        show_json(_plain(ended, out))
     else:
         (note if out == STDOUT else say)(_told(ended, out))
     click.get_current_context().exit(ended.code)
@@ -178,16 +178,29 @@ def _results(store: SqlStore, entries: Sequence[Entry]) -> Iterator[Result]:
         yield from store.read(OWNER_AT_CONSOLE, results_of, entries[first : first + _AT_A_TIME])
 
 
+def _plain(ended: Ended, out: Path | None) -> dict[str, object]:
+    return {
+        "name": ended.name,
+        "lines": ended.lines,
+        "done": ended.done,
+        "failed": ended.failed,
+        "left": ended.left,
+        "interrupted": ended.is_interrupted,
+        "out": None if out is None else str(out),
+    }
+
+
 def _told(ended: Ended, out: Path | None) -> str:
     """The end of a run in a sentence or two."""
-    where = f"`segue batch show {ended.name}` shows them." if out in (None, STDOUT) else f"The results are in {out}."
+    where = f"`segue batch show {ended.name}` shows all." if out in (None, STDOUT) else f"The results are in {out}."
     if ended.done == ended.lines:
         return f"The batch {ended.name} is done: {_prompts(ended.lines)} answered. {where}"
     failed = f", {ended.failed} failed" if ended.failed else ""
     left = f", {ended.left} left" if ended.left else ""
     begun = "was interrupted" if ended.is_interrupted and ended.left else "has come to its end"
     again = "Run the same command again, and it goes on with what has no answer."
-    return f"The batch {ended.name} {begun}: {ended.done} of {_prompts(ended.lines)} answered{failed}{left}. {again}"
+    told = f"{ended.done:,} of {_prompts(ended.lines)} answered{failed}{left}"
+    return f"The batch {ended.name} {begun}: {told}. {where} {again}"
 
 
 def _prompts(number: int) -> str:
