@@ -78,8 +78,11 @@ class BatchRun:
     def progress(self) -> Progress:
         return Progress(self._done, self._failed, len(self._open))
 
-    async def run(self, stop: asyncio.Event) -> Progress:
-        """Answer everything. When told to stop, what is being answered comes to its end, and nothing more begins."""
+    async def run(self, stop: asyncio.Event, hurry: asyncio.Event) -> Progress:
+        """Answer everything. When told to stop, what is being answered comes to its end, and nothing more begins.
+
+        Told to hurry, nobody waits for that: it is carried on when the batch is run again.
+        """
         try:
             try:
                 while (self._left or self._open) and not stop.is_set():
@@ -87,7 +90,7 @@ class BatchRun:
                     await self._pause(stop)
             finally:
                 if self._own is not None:
-                    await self._own.close()
+                    await self._own.close(hurry)
             await self._look()
         finally:
             self._door.close()
@@ -162,8 +165,14 @@ class _OwnServing:
         if self._living.done():
             self._living.result()
 
-    async def close(self) -> None:
-        """Let answers that are being written come to their end, for a while."""
+    async def close(self, hurry: asyncio.Event) -> None:
+        """Let answers that are being written come to their end, for a while or until somebody is in a hurry."""
+        gateway = self._serving.gateway
+        waiting = [asyncio.create_task(gateway.lanes.finish(gateway.drain_seconds)), asyncio.create_task(hurry.wait())]
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        for one in waiting:
+            one.cancel()
+        gateway.drain_seconds = 0.0
         self._stop.set()
         try:
             await self._living

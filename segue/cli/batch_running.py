@@ -18,7 +18,7 @@ from segue.core.text import one_line
 from segue.storage.store import SqlStore
 
 Tell = Callable[[str], None]
-_LEAVING = "What is being answered comes to its end first; Ctrl-C once more, and nobody waits for that."
+_LEAVING = "What is being answered comes to its end first; Ctrl-C once more, and that is left for the next time."
 _SILENT = ("segue.gateway.connecting",)
 """Nothing arrives from a batch, so it does not matter to anybody which process has its platform."""
 
@@ -38,24 +38,22 @@ class _Beside(logging.Handler):
 def answer_all(settings: Settings, store: SqlStore, batch: Batch, *, is_quiet: bool) -> bool:
     """Run a batch to its end; whether somebody stopped it."""
     with _shown(batch.name, len(batch.lines), is_quiet=is_quiet) as (show, tell):
-        try:
-            return asyncio.run(_live(BatchRun(settings, store, batch, show), tell))
-        except KeyboardInterrupt:
-            return True
+        return asyncio.run(_live(BatchRun(settings, store, batch, show), tell))
 
 
 async def _live(running: BatchRun, tell: Tell) -> bool:
-    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    stop, hurry, loop = asyncio.Event(), asyncio.Event(), asyncio.get_running_loop()
 
     def interrupt() -> None:
-        stop.set()
-        tell(_LEAVING)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)  # a second one ends it at once
+        if stop.is_set():
+            hurry.set()
+        else:
+            stop.set()
+            tell(_LEAVING)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, interrupt)
-    await running.run(stop)
+    await running.run(stop, hurry)
     return stop.is_set()
 
 

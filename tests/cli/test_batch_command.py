@@ -4,6 +4,7 @@ import json
 import signal
 import sqlite3
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from gateway_process import SUPPORT, House, kill
 from homes import Beside, database_of
 from postgres_server import Emptied
+from terminal import Terminal
 
 FORGETFUL = SUPPORT / "forgetful_batch_launcher.py"
 LAST = 20
@@ -43,15 +45,20 @@ def rows(house: House, sql: str) -> list[tuple[Any, ...]]:
         return beside.ask(sql)
 
 
-def answered(house: House) -> int:
+def answered(house: House, state: str = "done") -> int:
     """How many lines have an answer so far; none while there is no database."""
     place = database_of(house.home)
     if isinstance(place, Path) and not place.exists():
         return 0
     try:
-        return int(rows(house, "SELECT count(*) FROM inbox WHERE state = 'done'")[0][0])
+        return int(rows(house, f"SELECT count(*) FROM inbox WHERE state = '{state}'")[0][0])
     except (sqlite3.OperationalError, psycopg.errors.UndefinedTable):
         return 0  # the tables are about to be made
+
+
+def running(house: House) -> int:
+    """How many lines are being answered."""
+    return answered(house, "running")
 
 
 def wait_until(house: House, process: "subprocess.Popen[str]", wanted: Wanted) -> None:
@@ -147,11 +154,43 @@ def test_interrupted_it_brings_to_an_end_what_it_began_and_writes_what_is_there(
     there = [one["id"] for one in results(out)]
     assert 3 <= len(there) < LAST
     assert there == [f"q{at}" for at in range(len(there))]
-    assert rows(house, "SELECT count(*) FROM inbox WHERE state IN ('running', 'waiting')") == [(0,)]
+    assert running(house) == 0
     done = house.ask("batch", "run", str(file), "--out", str(out))
     assert done.returncode == 0
     assert len(results(out)) == LAST
     assert turns_of(house) == {f"wait 0.3 for {at}": 1 for at in range(LAST)}
+
+
+def test_interrupted_twice_it_waits_for_nothing_and_goes_on_with_it_later(house: House) -> None:
+    file, out = prompts(house, 4, "wait 6 for {}"), house.folder / "results.jsonl"
+    process = house.begin("batch", "run", str(file), "--out", str(out))
+    deadline = time.monotonic() + 40
+    while running(house) < 4:
+        assert time.monotonic() < deadline, house.log.read_text()
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    begun = time.monotonic()
+    assert process.wait(30) == 130
+    assert time.monotonic() - begun < 5.5
+    assert (results(out), running(house)) == ([], 4)
+    assert house.ask("batch", "run", str(file), "--out", str(out)).returncode == 0
+    assert turns_of(house) == {f"wait 6 for {at}": 1 for at in range(4)}
+    assert rows(house, "SELECT DISTINCT attempt FROM turns") == [(2,)]
+
+
+@pytest.mark.on_file
+def test_somebody_at_a_terminal_sees_a_bar(house: House) -> None:
+    prompts(house, 3, "wait 0.5 for {}")
+    launcher = f"{sys.executable} {SUPPORT / 'gateway_launcher.py'}"
+    terminal = Terminal(house.folder, *house.variables)
+    try:
+        terminal.send(f"{launcher} batch run questions.jsonl --at-once 1")
+        terminal.until("questions", "━", "1/3")
+        terminal.until("3/3", "The batch questions is done: 3 prompts answered.")
+    finally:
+        terminal.close()
 
 
 def test_a_gateway_that_lives_answers_and_when_it_is_killed_the_command_does(house: House) -> None:

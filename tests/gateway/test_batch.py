@@ -45,7 +45,9 @@ class Desk:
 
         async def live() -> Progress:
             batch = Batch(name, lines, known, at_once)
-            return await BatchRun(self.settings, self.store, batch, self.seen.append).run(asyncio.Event())
+            return await BatchRun(self.settings, self.store, batch, self.seen.append).run(
+                asyncio.Event(), asyncio.Event()
+            )
 
         return asyncio.run(asyncio.wait_for(live(), 60))
 

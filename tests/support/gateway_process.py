@@ -45,6 +45,12 @@ class House:
         self._environment |= {"SEGUE_HOME": str(self.home), "OPENAI_API_KEY": "x", "PYTHONPATH": path}
         self._begun: list[subprocess.Popen[str]] = []
 
+    @property
+    def variables(self) -> list[str]:
+        """What a shell has to be told to work in this home."""
+        names = ("SEGUE_HOME", "OPENAI_API_KEY", "PYTHONPATH")
+        return [f"{name}={self._environment[name]}" for name in names]
+
     def begin(self, *arguments: str, launcher: Path = LAUNCHER) -> "subprocess.Popen[str]":
         """A gateway, or another command; what it writes down is added to the log."""
         with self.log.open("a") as log:
