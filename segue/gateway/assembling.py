@@ -15,7 +15,7 @@ from segue.gateway.clerk import Clerk, Means
 from segue.gateway.connecting import Connection
 from segue.gateway.desk import Desk
 from segue.gateway.gateway import Gateway
-from segue.gateway.lanes import EVERYTHING, Errand, Lanes
+from segue.gateway.lanes import Errand, Lanes
 from segue.gateway.streaming import Streams
 from segue.gateway.watching import Watcher, Watching
 from segue.hookspecs import Hooks
@@ -77,7 +77,7 @@ def assemble(
     office = Office(
         door, presence, house, staff, clerk, streams, lambda: gateway.sent(), lambda fact: gateway.told(fact), circle
     )
-    lanes = Lanes(door, presence, office, grounds.errand or EVERYTHING)
+    lanes = Lanes(door, presence, office, grounds.errand)
     watcher = Watcher(door, presence, house.rules, staff.agent_for, watching, lambda fact: gateway.told(fact))
     gateway = Gateway(door, presence, desk, office, clerk, lanes, connections, watcher, hooks or Hooks(), drain_seconds)
     gateway.other_doors = (front, back)

@@ -26,8 +26,6 @@ class Errand(NamedTuple):
     """How many lanes it works in at once."""
 
 
-EVERYTHING = Errand(lambda _key: True, MOST_AT_WORK)
-
 _log = logging.getLogger(__name__)
 
 
@@ -47,11 +45,11 @@ class Steps(Protocol):
 class Lanes:
     """The workers."""
 
-    def __init__(self, door: Door, presence: Presence, steps: Steps, errand: Errand = EVERYTHING) -> None:
+    def __init__(self, door: Door, presence: Presence, steps: Steps, errand: Errand | None = None) -> None:
         self._door = door
         self._presence = presence
         self._steps = steps
-        self._errand = errand
+        self._errand = errand or Errand(lambda _key: True, MOST_AT_WORK)
         self._workers: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
         self._line: dict[str, None] = {}
