@@ -23,10 +23,10 @@ Connect = Callable[[Mapping[str, Any], Places], Platform]
 
 
 def platforms_of(settings: Settings, store: SqlStore) -> list[Platform]:
-    """Every platform that is enabled, ready to be connected; jobs and programs always are."""
+    """Every platform that is enabled, ready to be connected; jobs, batches and programs always are."""
     places = places_of(settings, store)
     named = [_made(settings, name, places) for name, said in settings.platforms.items() if said.enabled]
-    return [*named, _jobs(store, places), _programs()]
+    return [*named, _jobs(store, places), _batches(), _programs()]
 
 
 def check_platform(settings: Settings, name: str) -> None:
@@ -74,6 +74,12 @@ def _jobs(store: SqlStore, places: Places) -> Platform:
     from segue.platforms.cron.platform import CronPlatform
 
     return CronPlatform(StoredTimetable(store), places)
+
+
+def _batches() -> Platform:
+    from segue.platforms.batch.platform import BatchPlatform
+
+    return BatchPlatform()
 
 
 def _programs() -> Platform:

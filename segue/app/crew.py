@@ -98,6 +98,11 @@ class Crew:
         wanted = chosen.model or self._settings.model
         return f"{wanted} (not there)" if wanted else OFFLINE
 
+    async def is_offline(self, chosen: Preferences) -> bool:
+        """Whether there is no model that would answer."""
+        await asyncio.to_thread(self._looking.join)
+        return self.named(chosen) == OFFLINE
+
     def resolve(self, name: str) -> str:
         """The model that a name means."""
         self._is_known.wait()

@@ -44,13 +44,14 @@ from segue.core.scope import OWNER, OWNER_AT_CONSOLE, Audience, Principal, Scope
 from segue.core.sessions import Session
 from segue.core.situation import Disguise, Earlier, Situation, options_of, situation_text
 from segue.core.sizes import UNKNOWN_WINDOW, tokens_of_rest
-from segue.core.sources import API_SERVER, UNATTENDED
+from segue.core.sources import API_SERVER, BATCH, UNATTENDED
 from segue.gateway.agreeing import Agreements
 from segue.gateway.answering import Staff
 from segue.gateway.assembling import Grounds, assemble, traits_among
 from segue.gateway.clerk import Means, Told
 from segue.gateway.gateway import Gateway
 from segue.gateway.holding import LaneHolder
+from segue.gateway.lanes import Errand
 from segue.gateway.live import LiveAgents
 from segue.gateway.onlookers import Onlookers
 from segue.gateway.probing import Probe
@@ -96,7 +97,13 @@ class Serving:
     """A gateway, and what has to be closed with it."""
 
     def __init__(
-        self, settings: Settings, store: SqlStore, run: Run, platforms: Sequence[Platform], restart: Callable[[], None]
+        self,
+        settings: Settings,
+        store: SqlStore,
+        run: Run,
+        platforms: Sequence[Platform],
+        restart: Callable[[], None],
+        errand: Errand | None = None,
     ) -> None:
         self._settings = settings
         self._store = store
@@ -134,7 +141,7 @@ class Serving:
         routing = Routing(keys, self._access_on, settings.queue.on, self._agent_of, self._reading, posting)
         hooks = Hooks(load(Group.HOOKS), self._observing.counters.hear)
         self.gateway: Gateway = assemble(
-            Grounds(store, run, is_gone, is_alone=not settings.is_on_server),
+            Grounds(store, run, is_gone, is_alone=not settings.is_on_server and errand is None, errand=errand),
             house,
             staff,
             means,
@@ -281,7 +288,7 @@ class Serving:
         names = [tool.spec.name for tool in self._tools_in(opened)]
         began = lane.updated_at or lane.last_person_at
         told = system_prompt(Place(began.astimezone(self._zone), source.platform, None), names)
-        connected = tuple(sorted(one.name for one in self._platforms))
+        connected = tuple(sorted(one.name for one in self._platforms if one.name != BATCH))
         is_owners = _scope_of(opened) == Scope(OWNER)
         homes = homes_among(tx, connected, self._settings.homes) if is_owners else ()
         situation = Situation(source, is_shared(place), connected, homes, options_of(homes), earlier)

@@ -37,6 +37,7 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
         "outbox": ("segue.cli.outbox", "outbox", "Replies that are to be sent or were not delivered: look, retry."),
         "pairing": ("segue.cli.pairing", "pairing", "Let people in who write to your agent."),
         "cron": ("segue.cli.cron", "cron", "Let your agent do something at certain moments."),
+        "batch": ("segue.cli.batch", "batch", "Ask your agent everything that a file says."),
         "tokens": ("segue.cli.tokens", "tokens", "Which programs may call the gateway."),
         "config": ("segue.cli.configuring", "config", "Show and check the settings."),
         "init": ("segue.cli.configuring", "init", "Make the home folder with a commented config.yaml."),

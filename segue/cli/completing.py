@@ -17,6 +17,7 @@ from segue import app
 from segue.core.errors import SegueError
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.sessions import Kind
+from segue.core.sources import BATCH
 from segue.core.text import one_line, printable, shorten
 from segue.ports.store import Filter, Transaction
 from segue.sessions import listing
@@ -134,6 +135,11 @@ def complete_job(_ctx: click.Context, _param: click.Parameter, incomplete: str) 
     return _looked_up(_jobs, None, incomplete)
 
 
+def complete_batch(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """The batches that were run."""
+    return _looked_up(_batches, None, incomplete)
+
+
 class Candidate(NamedTuple):
     """A session as its names; the beginning is for those who see neither in it."""
 
@@ -193,6 +199,10 @@ def _tokens(tx: Transaction, _wanted: None) -> list[Candidate]:
 
 def _jobs(tx: Transaction, _wanted: None) -> list[Candidate]:
     return [Candidate(one.name, None, one.prompt) for one in tx.jobs.listed()]
+
+
+def _batches(tx: Transaction, _wanted: None) -> list[Candidate]:
+    return [Candidate(one.chat, None, f"{sum(one.states.values())} asked") for one in tx.inbox.chats(BATCH)]
 
 
 class _Completion(ShellComplete):

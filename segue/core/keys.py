@@ -3,7 +3,7 @@
     agent:<agent>:<platform>[:account:<account>]:<chat_type>[:<chat_id>][:topic:<thread>][:<participant>]
     agent:<agent>:<main_key>                    the owner's direct messages, all in one lane
     agent:<agent>:dm:<platform>%3A<peer>        one person, whatever the account; or dm:<name> for a linked person
-    agent:<agent>:cron:<job> · hook:<id> · node-<id> · api:<client>:<conversation> · subagent:<id>
+    agent:<agent>:cron:<job> · batch:<name>:<line> · hook:<id> · node-<id> · api:<client>:<conversation> · subagent:<id>
 
 Segments are percent-encoded, and every optional part stands behind a tag or after a part that is always written.
 So two lanes never share a key, and a key can be read back into its lane.
@@ -23,9 +23,9 @@ from segue.core.sources import SessionSource
 
 DEFAULT_AGENT = "main"
 CHAT_TYPES = ("dm", "group", "channel")
-RESERVED = frozenset({"account", "agent", "api", "cron", "dm", "hook", "node", "person", "subagent", "topic"})
-API, JOB, HOOK = "api", "cron", "hook"
-_TASK_KINDS = {JOB: 1, HOOK: 1, API: 2, "subagent": 1, "node": 1}  # how many names each has
+RESERVED = frozenset({"account", "agent", "api", "batch", "cron", "dm", "hook", "node", "person", "subagent", "topic"})
+API, BATCH, JOB, HOOK = "api", "batch", "cron", "hook"
+_TASK_KINDS = {BATCH: 2, JOB: 1, HOOK: 1, API: 2, "subagent": 1, "node": 1}  # how many names each has
 _NODE = "node-"
 
 _MOST_REMEMBERED = 1024
@@ -87,7 +87,7 @@ class Main:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Something that runs by itself: a cron job, a hook, a node, an API conversation, a subagent."""
+    """Something that runs by itself: a cron job, a line of a batch, a hook, a node, an API conversation, a subagent."""
 
     kind: str
     name: tuple[str, ...]
@@ -174,7 +174,7 @@ def parse_key(key: str, main_key: str = "main") -> Place:
 
 def is_isolated(key: str) -> bool:
     """Whether everything in a lane has a session of its own."""
-    return key.split(":")[2:3] == [JOB]
+    return key.split(":")[2:3] in ([JOB], [BATCH])
 
 
 def _task(source: SessionSource, agent: str) -> Task | None:
@@ -184,6 +184,8 @@ def _task(source: SessionSource, agent: str) -> Task | None:
             return Task(HOOK, (source.chat_id,), agent)
         case sources.CRON:
             return Task(JOB, (source.chat_id,), agent)
+        case sources.BATCH:
+            return Task(BATCH, (source.chat_id, source.thread_id or ""), agent)
         case sources.API_SERVER:
             return Task(API, (source.participant, source.chat_id), agent)
     return None

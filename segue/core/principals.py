@@ -1,7 +1,7 @@
 """Who sent a message, and what they may see where they sent it; and what may be seen of what runs by itself."""
 
 from segue.core.ids import encode_segment
-from segue.core.keys import DEFAULT_AGENT, HOOK, JOB, Chat, KeyRules, Main, Place, Task, build_key, place_of
+from segue.core.keys import BATCH, DEFAULT_AGENT, HOOK, JOB, Chat, KeyRules, Main, Place, Task, build_key, place_of
 from segue.core.scope import OWNER, PRIVATE, Audience, Principal, Scope
 from segue.core.sources import SessionSource
 
@@ -19,13 +19,13 @@ def principal_of(source: SessionSource, rules: KeyRules) -> Principal:
 def scope_in(place: Place, person: Principal, onlookers: Audience = PRIVATE) -> Scope:
     """The scope of a person asking in a lane. In a shared lane the reader is the room itself.
 
-    A job asks what its owner wrote, before those who are sent the answer. What a hook says was written by others, so it
-    is a room of its own, whoever is sent the answer. A program at the API speaks for whoever has its key.
+    A job and a batch ask what their owner wrote, before those who are sent the answer. What a hook says was written by
+    others, so it is a room of its own, whoever is sent the answer. A program at the API speaks for whoever has its key.
     """
     match place:
         case Main():
             return Scope(OWNER)
-        case Task(kind=kind) if kind == JOB:
+        case Task(kind=kind) if kind in (JOB, BATCH):
             return Scope(OWNER, onlookers)
         case Task(kind=kind) if kind == HOOK:
             return Scope(OWNER, Audience(build_key(place)))

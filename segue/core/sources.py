@@ -15,8 +15,8 @@ LONGEST_NAME = 1000
 _MOST_REMEMBERED = 1024
 _NAMES = frozenset({"chat_name", "user_name", "chat_topic", "label", "subject", "space"})
 
-API_SERVER, CRON, WEBHOOK = "api_server", "cron", "webhook"
-UNATTENDED = frozenset({CRON, WEBHOOK})
+API_SERVER, BATCH, CRON, WEBHOOK = "api_server", "batch", "cron", "webhook"
+UNATTENDED = frozenset({BATCH, CRON, WEBHOOK})
 """Where programs speak, and no people; nothing is sent there."""
 
 

@@ -16,7 +16,7 @@ from segue.gateway.clerk import Clerk, Means
 from segue.gateway.connecting import Connection
 from segue.gateway.desk import Desk
 from segue.gateway.gateway import Gateway
-from segue.gateway.lanes import Lanes
+from segue.gateway.lanes import Errand, Lanes
 from segue.gateway.streaming import Streams
 from segue.gateway.watching import Watcher, Watching
 from segue.hookspecs import Hooks, StoreFailed
@@ -38,6 +38,8 @@ class Grounds(NamedTuple):
     is_gone: IsGone
     is_alone: bool = False
     """Whether there may be no other gateway here."""
+    errand: Errand | None = None
+    """What it is begun for, when that is not everything."""
 
 
 def traits_among(platforms: Sequence[Platform]) -> Callable[[str, str], Traits | None]:
@@ -76,10 +78,11 @@ def assemble(
     office = Office(
         door, presence, house, staff, clerk, streams, lambda: gateway.sent(), lambda fact: gateway.told(fact), circle
     )
-    lanes = Lanes(door, presence, office)
+    lanes = Lanes(door, presence, office, grounds.errand)
     watcher = Watcher(door, presence, house.rules, staff.agent_for, watching, lambda fact: gateway.told(fact))
     gateway = Gateway(door, presence, desk, office, clerk, lanes, connections, watcher, hooks or Hooks(), drain_seconds)
     gateway.other_doors = (front, back)
+    gateway.is_on_errand = grounds.errand is not None
 
     def told(error: StoreError) -> None:
         gateway.told(StoreFailed(type(error).__name__))

@@ -56,6 +56,8 @@ class Gateway:
     """Those that wait for an answer in a chat."""
     is_begun: bool = False
     """Whether what the last life left has been seen to, and platforms are being connected."""
+    is_on_errand: bool = False
+    """Whether somebody began it for something, and waits: it looks after nothing else, and what was cut off goes on."""
     _doing: "set[asyncio.Task[None]]" = field(default_factory=set)
 
     async def run(self, stop: asyncio.Event, reason: Callable[[], Interruption] = _shutting_down) -> None:
@@ -65,7 +67,8 @@ class Gateway:
         self.is_begun = True
         working = [asyncio.create_task(connection.run()) for connection in self.connections]
         working.append(asyncio.create_task(self.lanes.look()))
-        working.append(asyncio.create_task(self.watcher.run()))
+        if not self.is_on_errand:
+            working.append(asyncio.create_task(self.watcher.run()))
         if not self.presence.is_alone:
             working.append(asyncio.create_task(self._overhear()))
         try:
@@ -142,7 +145,7 @@ class Gateway:
         now = time.time()
         interrupted = await self.door.write(interrupt_left, self.presence.is_gone, now)
         await self.door.write(mark_lost, self.presence.is_gone, now)
-        if await self.door.read(is_crashing, self.presence.run.program, now):
+        if not self.is_on_errand and await self.door.read(is_crashing, self.presence.run.program, now):
             self.office.continue_nothing()
             _log.error("The gateway has died %d times within a minute: what was cut off is not carried on.", CRASHES)
         elif interrupted:

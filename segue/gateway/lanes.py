@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from segue.agent.door import Door
 from segue.agent.holding import Presence
@@ -16,6 +16,15 @@ from segue.sessions.queueing import Due
 LOOK_SECONDS = 1.0
 """How soon what others have put down is noticed."""
 MOST_AT_WORK = 512
+
+
+class Errand(NamedTuple):
+    """What a person begins a process for, and waits for: it works in these lanes, and in no others."""
+
+    is_for: Callable[[str], bool]
+    most: int
+    """How many lanes it works in at once."""
+
 
 _log = logging.getLogger(__name__)
 
@@ -36,10 +45,11 @@ class Steps(Protocol):
 class Lanes:
     """The workers."""
 
-    def __init__(self, door: Door, presence: Presence, steps: Steps) -> None:
+    def __init__(self, door: Door, presence: Presence, steps: Steps, errand: Errand | None = None) -> None:
         self._door = door
         self._presence = presence
         self._steps = steps
+        self._errand = errand or Errand(lambda _key: True, MOST_AT_WORK)
         self._workers: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
         self._line: dict[str, None] = {}
@@ -52,7 +62,7 @@ class Lanes:
             return
         if key in self._workers:
             self._again.add(key)
-        elif self._line or len(self._workers) >= MOST_AT_WORK:
+        elif self._line or len(self._workers) >= self._errand.most:
             self._line[key] = None
         else:
             self._begin(key)
@@ -85,7 +95,7 @@ class Lanes:
 
     async def _wake_open(self) -> None:
         for key in await self._door.read(unattended, self._presence.run.id, self._presence.is_gone):
-            if key not in self._workers:
+            if key not in self._workers and self._errand.is_for(key):
                 self.wake(key)
 
     def _begin(self, key: str) -> None:
@@ -131,7 +141,7 @@ class Lanes:
             _log.error("Work in a lane came to an end by an error; it is tried again.", exc_info=error)
         elif key in self._again:
             self.wake(key)
-        while self._line and len(self._workers) < MOST_AT_WORK:
+        while self._line and len(self._workers) < self._errand.most:
             first = next(iter(self._line))
             del self._line[first]
             self._begin(first)

@@ -289,6 +289,16 @@ class Queue(NamedTuple):
     oldest_at: float
 
 
+class ChatCount(NamedTuple):
+    """What came from a chat: how much is in each state, and when the first and the last of it came."""
+
+    account: str
+    chat: str
+    states: dict[str, int]
+    first_at: float
+    last_at: float
+
+
 class Inbox(Protocol):
     """Messages that were accepted, and how far platforms have been read."""
 
@@ -304,6 +314,12 @@ class Inbox(Protocol):
 
     def last_from(self, platform: str, account: str, chat: str) -> "Entry | None":
         """What came last from a chat, of what was not erased."""
+
+    def all_from(self, platform: str, account: str, chat: str) -> "list[Entry]":
+        """Everything that ever came from a chat, in order; where that can be much, it is too much."""
+
+    def chats(self, platform: str) -> list[ChatCount]:
+        """Every chat of a platform, with how much of what came from there is in each state; who spoke last first."""
 
     def waiting(self, lane_key: str, limit: int | None = None) -> "list[Entry]":
         """In the order in which they were accepted."""

@@ -6,7 +6,7 @@ from typing import Any
 from segue.core.inbox import ERASED, OPEN, UNANSWERED, Entry, InboxState
 from segue.core.scope import Scope
 from segue.core.sources import API_SERVER
-from segue.ports.store import Inbox, Queue, Standing
+from segue.ports.store import ChatCount, Inbox, Queue, Standing
 from segue.storage.sql import ALL, Condition, Executor, batches, columns, placeholders, visible
 
 _ENTRY = columns(Entry._fields)
@@ -57,6 +57,32 @@ class SqlInbox(Inbox):
         )
         rows = self._db.rows(f"SELECT max(id) FROM inbox WHERE {where.sql}", where.parameters)
         return None if rows[0][0] is None else self.find(rows[0][0])
+
+    def all_from(self, platform: str, account: str, chat: str) -> list[Entry]:
+        where = visible(self._scope)
+        where.add(
+            "platform = :platform AND account = :account AND chat = :chat",
+            platform=platform,
+            account=account,
+            chat=chat,
+        )
+        return self._entries(where)
+
+    def chats(self, platform: str) -> list[ChatCount]:
+        where = visible(self._scope)
+        where.add("platform = :platform", platform=platform)
+        sql = f"""
+            SELECT account, chat, state, count(*), min(admitted_at), max(admitted_at) FROM inbox
+            WHERE {where.sql} GROUP BY account, chat, state"""
+        found: dict[tuple[str, str], ChatCount] = {}
+        for account, chat, state, number, first_at, last_at in self._db.rows(sql, where.parameters):
+            one = found.get((account, chat)) or ChatCount(account, chat, {}, first_at, last_at)
+            found[account, chat] = one._replace(
+                states={**one.states, state: number},
+                first_at=min(one.first_at, first_at),
+                last_at=max(one.last_at, last_at),
+            )
+        return sorted(found.values(), key=lambda one: one.last_at, reverse=True)
 
     def waiting(self, lane_key: str, limit: int | None = None) -> list[Entry]:
         return self._in_lane(lane_key, InboxState.WAITING, limit)

@@ -10,7 +10,7 @@ from segue.core.inbox import InboxState
 from segue.core.moments import DAY, instant
 from segue.core.outbox import Letter, OutboxState
 from segue.core.scope import OWNER_AT_CONSOLE
-from segue.core.sources import CRON
+from segue.core.sources import BATCH, CRON
 from segue.core.text import count
 from segue.ports.store import Transaction
 from segue.sessions.watching import Watch, long_interrupted, watch
@@ -118,7 +118,7 @@ def _troubled(tx: Transaction, now: float) -> tuple[list[Letter], list[Letter]]:
 
 def _stranded(tx: Transaction, patient: Patient) -> list[Letter]:
     """What nobody will send: its platform is not in the settings, or switched off there."""
-    platforms = {CRON, *(name for name, said in patient.settings.platforms.items() if said.enabled)}
+    platforms = {BATCH, CRON, *(name for name, said in patient.settings.platforms.items() if said.enabled)}
     return [
         letter
         for letter in tx.outbox.listed((OutboxState.PENDING,))

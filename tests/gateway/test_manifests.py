@@ -12,7 +12,9 @@ FOLDERS = sorted(path.parent for path in Path(segue.platforms.__path__[0]).glob(
 FILES = {"platform.py", "inbound.py", "outbound.py", "settings.py", "manifest.toml", "__init__.py"}
 
 
-@pytest.mark.parametrize("folder", [folder for folder in FOLDERS if folder.name in ("cron", "webhook")], ids=str)
+@pytest.mark.parametrize(
+    "folder", [folder for folder in FOLDERS if folder.name in ("batch", "cron", "webhook")], ids=str
+)
 def test_a_platform_is_what_its_manifest_says(folder: Path) -> None:
     assert {path.name for path in folder.iterdir()} >= FILES
     manifest = tomllib.loads((folder / "manifest.toml").read_text())

@@ -45,11 +45,17 @@ class House:
         self._environment |= {"SEGUE_HOME": str(self.home), "OPENAI_API_KEY": "x", "PYTHONPATH": path}
         self._begun: list[subprocess.Popen[str]] = []
 
-    def begin(self) -> "subprocess.Popen[str]":
-        """A gateway; what it writes down is added to the log."""
+    @property
+    def variables(self) -> list[str]:
+        """What a shell has to be told to work in this home."""
+        names = ("SEGUE_HOME", "OPENAI_API_KEY", "PYTHONPATH")
+        return [f"{name}={self._environment[name]}" for name in names]
+
+    def begin(self, *arguments: str, launcher: Path = LAUNCHER) -> "subprocess.Popen[str]":
+        """A gateway, or another command; what it writes down is added to the log."""
         with self.log.open("a") as log:
             process = subprocess.Popen(
-                [sys.executable, str(LAUNCHER), "gateway", "run"],
+                [sys.executable, str(launcher), *(arguments or ("gateway", "run"))],
                 cwd=self.folder,
                 env=self._environment,
                 stdin=subprocess.DEVNULL,

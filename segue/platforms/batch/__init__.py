@@ -1,0 +1,1 @@
+"""Prompts in a file, asked one after another."""
