@@ -67,6 +67,8 @@ def run() -> None:
 async def _live(settings: Settings, store: SqlStore, platforms: Sequence[Platform]) -> bool:
     """One life; whether another one is wanted."""
     from segue.app.serving import Serving, settle_in
+    from segue.web.listening import listen
+    from segue.web.premises import Premises
 
     stop, is_again = asyncio.Event(), False
 
@@ -82,9 +84,6 @@ async def _live(settings: Settings, store: SqlStore, platforms: Sequence[Platfor
     serving = Serving(settings, store, this_run(GATEWAY), platforms, restart)
     serving.begin()
     settle_in()
-    from segue.web.listening import listen
-    from segue.web.premises import Premises
-
     premises = Premises(settings, store, serving)
     listening = asyncio.create_task(listen(premises))
     logging.info("Connecting to %s.", ", ".join(platform.name for platform in platforms))

@@ -7,6 +7,7 @@ from pydantic.json_schema import models_json_schema
 
 from segue import __version__
 from segue.web.rpc.catalogue import METHODS
+from segue.web.rpc.dispatching import MOST_TOGETHER
 from segue.web.rpc.method import Closed, Method
 
 _REF = "#/components/schemas/{model}"
@@ -24,17 +25,23 @@ def document() -> dict[str, Any]:
     wanted: list[tuple[type[Closed], Literal["validation"]]] = [(model, "validation") for model in ordered]
     names, schemas = models_json_schema(wanted, ref_template=_REF)
     references = {model: names[model, "validation"] for model in models}
-    definitions: dict[str, Any] = schemas.get("$defs", {}) | {"Error": _error()}
     requests = [_request(method, references[method.params]) for method in METHODS.values()]
     answers = [_answer(references[method.result]) for method in METHODS.values()]
+    own = {"Request": {"oneOf": requests}, "Answer": {"anyOf": [*answers, _ref("Error")]}, "Error": _error()}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Segue", "version": __version__, "description": _ABOUT},
         "security": [{"token": []}],
-        "paths": {"/rpc": _rpc(requests, answers), "/health": _health(), "/openapi.json": _itself()},
+        "paths": {
+            "/rpc": _rpc(),
+            "/health": _health(),
+            "/ready": _ready(),
+            "/metrics": _metrics(),
+            "/openapi.json": _itself(),
+        },
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-            "schemas": definitions,
+            "schemas": schemas.get("$defs", {}) | own,
         },
     }
 
@@ -79,31 +86,74 @@ def _error() -> dict[str, Any]:
     }
 
 
-def _rpc(requests: list[Any], answers: list[Any]) -> dict[str, Any]:
-    error = {"$ref": "#/components/schemas/Error"}
+def _rpc() -> dict[str, Any]:
+    refused = ("400", "401", "403", "408", "413", "429")
     return {
         "post": {
-            "summary": "Ask something, or several things together.",
+            "summary": "Ask something; several requests can stand in a list, and so do their answers then.",
             "operationId": "rpc",
-            "requestBody": {"required": True, "content": {"application/json": {"schema": {"oneOf": requests}}}},
+            "requestBody": {"required": True, "content": {"application/json": {"schema": _ref("Request")}}},
             "responses": {
-                "200": _json("What is answered.", {"anyOf": [*answers, error]}),
+                "200": _json("What is answered.", _one_or_several("Answer")),
                 "204": {"description": "Nothing was asked for."},
-                **{status: _json("It was not taken.", error) for status in ("400", "401", "403", "408", "413", "429")},
-                "503": _json("The store does not answer.", error),
+                **{status: _json("It was not taken.", _ref("Error")) for status in refused},
+                "503": _json("The store does not answer.", _ref("Error")),
             },
         }
     }
 
 
+def _one_or_several(name: str) -> dict[str, Any]:
+    several = {"type": "array", "items": _ref(name), "minItems": 1, "maxItems": MOST_TOGETHER}
+    return {"anyOf": [_ref(name), several]}
+
+
+def _ref(name: str) -> dict[str, str]:
+    return {"$ref": _REF.format(model=name)}
+
+
 def _health() -> dict[str, Any]:
-    alive = {"type": "object", "properties": {"status": {"const": "alive"}}, "required": ["status"]}
+    alive = {
+        "type": "object",
+        "properties": {"status": {"const": "alive"}, "seconds": {"type": "number"}},
+        "required": ["status", "seconds"],
+    }
     return {
         "get": {
             "summary": "Whether the gateway answers.",
             "operationId": "health",
             "security": [],
             "responses": {"200": _json("It does.", alive), "403": _json("It was not taken.", _plain())},
+        }
+    }
+
+
+def _ready() -> dict[str, Any]:
+    sentences = {"type": "array", "items": {"type": "string"}}
+    ready = {
+        "type": "object",
+        "properties": {"status": {"enum": ["ready", "not ready"]}, "reasons": sentences, "notes": sentences},
+        "required": ["status"],
+    }
+    refused = {status: _json("It was not taken.", _plain()) for status in ("401", "403", "429")}
+    return {
+        "get": {
+            "summary": "Whether the gateway should be given work; with a token, also why not.",
+            "operationId": "ready",
+            "security": [{}, {"token": []}],
+            "responses": {"200": _json("It should.", ready), "503": _json("It should not.", ready), **refused},
+        }
+    }
+
+
+def _metrics() -> dict[str, Any]:
+    refused = {status: _json("It was not taken.", _plain()) for status in ("401", "403", "429")}
+    figures = {"description": "The figures.", "content": {"text/plain": {"schema": {"type": "string"}}}}
+    return {
+        "get": {
+            "summary": "Figures for Prometheus.",
+            "operationId": "metrics",
+            "responses": {"200": figures, **refused},
         }
     }
 

@@ -58,16 +58,34 @@ def front(premises: Premises, guard: Guard, others: Sequence[BaseRoute] = ()) ->
 
     async def health(request: Request) -> Response:
         guard.check_caller(request)
-        return JSONResponse({"status": "alive"})
+        return JSONResponse({"status": "alive", "seconds": premises.probe.health().seconds})
+
+    async def ready(request: Request) -> Response:
+        """Whether the gateway should be given work; why not is told to those who have a token."""
+        guard.check_caller(request)
+        found = await premises.probe.readiness()
+        told: dict[str, object] = {"status": "ready" if found.is_ready else "not ready"}
+        if "authorization" in request.headers:
+            await guard.let_in(request)
+            told |= {"reasons": found.reasons, "notes": found.notes}
+        return JSONResponse(told, 200 if found.is_ready else 503)
+
+    async def metrics(request: Request) -> Response:
+        await guard.let_in(request)
+        body, kind = await premises.probe.exposition()
+        return Response(body, media_type=kind)
 
     routes: list[BaseRoute] = [
         Route("/rpc", rpc, methods=["POST"]),
         WebSocketRoute("/rpc", rpc_socket),
         Route("/openapi.json", openapi),
         Route("/health", health),
+        Route("/ready", ready),
+        Route("/metrics", metrics),
         *others,
     ]
-    return Starlette(routes=routes, exception_handlers={Refusal: _refused, HTTPException: _not_so, StoreError: _store})
+    handlers = {Refusal: _refused, HTTPException: _not_so, StoreError: _store, Exception: _ours}
+    return Starlette(routes=routes, exception_handlers=handlers)
 
 
 async def _refused(_request: Request, error: Exception) -> Response:
@@ -82,3 +100,7 @@ async def _not_so(_request: Request, error: Exception) -> Response:
 
 async def _store(_request: Request, error: Exception) -> Response:
     return JSONResponse({"error": str(error)}, 503, {"Retry-After": str(_STORE_AGAIN)})
+
+
+async def _ours(_request: Request, _error: Exception) -> Response:
+    return JSONResponse({"error": "That was a mistake of Segue's; its log says more."}, 500)

@@ -29,6 +29,7 @@ class Premises:
         self.store = store
         self.gateway = serving.gateway
         self.onlookers = serving.onlookers
+        self.probe = serving.probe
         self.sight = Sight(settings.session.main_key, settings.reset_policies, is_gone)
         self._readers = ThreadPoolExecutor(READERS, "segue-reader")
 

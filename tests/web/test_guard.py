@@ -229,3 +229,36 @@ def test_methods_that_are_not_there_are_told_so(door: OpenDoor) -> None:
             assert "root" not in answer.text
 
     door.serve(work)
+
+
+def test_whether_it_is_ready_is_told_to_everybody_and_why_not_to_those_with_a_token(door: OpenDoor) -> None:
+    token = door.token("reader", Level.READ)
+
+    async def work() -> None:
+        async with httpx2.AsyncClient() as client:
+            assert (await client.get(f"{door.url}/ready")).json() == {"status": "ready"}
+            shown = {"Authorization": f"Bearer {token}"}
+            known = (await client.get(f"{door.url}/ready", headers=shown)).json()
+            assert known == {"status": "ready", "reasons": [], "notes": []}
+            assert door._serving is not None
+            door._serving.gateway.desk.is_open = False
+            refused = await client.get(f"{door.url}/ready", headers=shown)
+            assert refused.status_code == 503
+            assert "about to end" in refused.json()["reasons"][0]
+            assert (await client.get(f"{door.url}/ready")).json() == {"status": "not ready"}
+
+    door.serve(work)
+
+
+def test_figures_are_for_those_with_a_token(door: OpenDoor) -> None:
+    token = door.token("reader", Level.READ)
+
+    async def work() -> None:
+        async with httpx2.AsyncClient() as client:
+            assert (await client.get(f"{door.url}/metrics")).status_code == 401
+            figures = await client.get(f"{door.url}/metrics", headers={"Authorization": f"Bearer {token}"})
+            assert figures.status_code == 200
+            assert figures.headers["content-type"].startswith("text/plain")
+            assert "segue_" in figures.text
+
+    door.serve(work)
