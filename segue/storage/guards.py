@@ -102,7 +102,10 @@ def _refuse_database_files(event: str, arguments: tuple[Any, ...]) -> None:
 def make_private_folder(folder: Path) -> None:
     """A home folder: made if it is not there, refused if it is not ours, and for its owner alone."""
     try:
-        folder.mkdir(mode=0o700, parents=True)
+        for above in reversed(folder.parents):
+            if not above.exists():
+                above.mkdir(mode=0o700, exist_ok=True)
+        folder.mkdir(mode=0o700)
     except FileExistsError:
         check_folder(folder)
     except OSError as error:
