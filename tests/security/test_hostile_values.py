@@ -102,6 +102,7 @@ def use_everything(db: SessionDB, text: str) -> Iterator[Any]:
     db.search_messages(text, source_filter=text, exclude_sources=[text], role_filter=text)
     assert MARK in db.search_messages(MARK, limit=1)[0]["snippet"]
     exported = db.export_session(name)
+    assert exported is not None
     db.rewind_to_message(name, number)
     db.end_session(name, text)
     db.delete_session(name)
@@ -159,6 +160,7 @@ def test_an_id_is_never_a_path(home: Path, tmp_path: Path, name: str) -> None:
         before = set(tmp_path.rglob("*"))
         assert db.resolve_session_id(name) == name
         exported = db.export_session(name)
+        assert exported is not None
         assert exported["id"] == name
         db.delete_session(name)
         db.import_sessions([exported])

@@ -142,7 +142,7 @@ def open_to_others(source: str) -> tuple[int, list[str]]:
             bad.append(call)
     for call in calls(tree, "mkdir", "makedirs"):
         made += 1
-        bad += [] if OWNERS_FOLDER in ast.unparse(call) else [call]
+        bad += [] if OWNERS_FOLDER in ast.unparse(call) and "parents=" not in ast.unparse(call) else [call]
     return made, [ast.unparse(call) for call in bad]
 
 
@@ -157,6 +157,7 @@ def test_every_file_and_folder_is_made_private() -> None:
     "careless",
     [
         "path.mkdir()",
+        "path.mkdir(0o700, parents=True)",
         "path.write_text(words)",
         "open(path, 'w')",
         "path.open('ab')",
