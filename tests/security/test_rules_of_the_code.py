@@ -14,8 +14,12 @@ FILES = sorted(ROOT.rglob("*.py"))
 SECRET = re.compile(
     r"(?:^|_)(?:secret|token|signature|mac|digest|hexdigest|password|api_key|csrf|code_hash|fingerprint)$"
 )
-DOORS = {"platforms/webhook/platform.py": "tests/gateway/test_webhook.py"}
-"""Every file that listens, and the tests that nobody is heard there without a secret."""
+BINDS = "listening/server.py"
+DOORS = {
+    "platforms/webhook/platform.py": "tests/gateway/test_webhook.py",
+    "web/listening.py": "tests/web/test_guard.py",
+}
+"""Every file that listens by way of the one that binds, and the tests that nobody is heard there without a secret."""
 LISTENING = {"create_server", "start_server", "start_unix_server", "serve_forever"}
 OWNERS_FILE, OWNERS_FOLDER = str(0o600), str(0o700)
 STARTS = {"Popen", "create_subprocess_exec", "create_subprocess_shell", "run", "call", "check_call", "check_output"}
@@ -107,7 +111,8 @@ def test_a_hasty_comparison_would_be_seen() -> None:
 def test_only_known_doors_listen_and_each_has_its_tests() -> None:
     product = [file for file in FILES if "testing" not in file.parts]
     trees = {str(file.relative_to(ROOT)): ast.parse(file.read_text("utf-8")) for file in product}
-    assert {name for name, tree in trees.items() if list(calls(tree, *LISTENING))} == set(DOORS)
+    assert {name for name, tree in trees.items() if list(calls(tree, *LISTENING))} == {BINDS}
+    assert {name for name, tree in trees.items() if list(calls(tree, "bound"))} == set(DOORS)
     assert all((ROOT.parent / tests).is_file() for tests in DOORS.values())
 
 

@@ -183,7 +183,7 @@ def _forget_names() -> None:
     def accept(tx: Any, entry: Any, *rest: Any, **more: Any) -> Any:
         return careful(tx, entry._replace(edit=f"{os.getpid()}-{next(numbers)}"), *rest, **more)
 
-    admitting.accept = accept  # type: ignore[assignment,attr-defined]
+    admitting.accept = accept  # type: ignore[attr-defined]
 
 
 def _note_no_farewell() -> None:
