@@ -1,6 +1,7 @@
 """What every test may use: a home of its own, a store on each database, and the command line as a real process."""
 
 import os
+import runpy
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -20,6 +21,11 @@ from segue.storage.store import Engine, SqlStore
 
 settings.register_profile("segue", deadline=None, print_blob=True)
 settings.load_profile("segue")
+
+WITHOUT_NETWORK = str(Path(__file__).parent / "support" / "without_network")
+runpy.run_path(f"{WITHOUT_NETWORK}/sitecustomize.py")
+sys.path.append(WITHOUT_NETWORK)  # which some tests hand on, and others the variable
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), WITHOUT_NETWORK]))
 
 DATABASES = ["sqlite", "postgres"]
 Run = Callable[..., subprocess.CompletedProcess[str]]

@@ -1,9 +1,11 @@
 """Files that are written: whole or not at all, and for their owner alone."""
 
+import fcntl
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -29,15 +31,31 @@ def opened(file: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _complete(target: Path) -> Iterator[BinaryIO]:
+    _remove_abandoned(target)
     part = target.with_name(f".{target.name}.{os.urandom(4).hex()}.part")
     try:
         with os.fdopen(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600), "wb") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove what processes that were killed had begun to write; the lock of one that lives keeps its file."""
+    name = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}\.part")
+    for path in target.parent.iterdir():
+        if name.fullmatch(path.name):
+            with suppress(OSError), open(path, "rb", opener=_without_links) as part:
+                fcntl.flock(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
+
+
+def _without_links(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def writer(target: BinaryIO) -> Callable[[str], object]:

@@ -34,7 +34,7 @@ class _FileHandler(WatchedFileHandler):
     """A file of mode 0600, looked for again before each line."""
 
     def _open(self) -> TextIOWrapper:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         number = os.open(self.baseFilename, flags, 0o600)
         if os.fstat(number).st_mode & 0o077:
             os.fchmod(number, 0o600)

@@ -30,7 +30,9 @@ from segue.sessions.importing import Imported, OnConflict, Outcome
 if TYPE_CHECKING:
     from segue.cli.remote import Asked
 
-_LONGEST_LINE = 1 << 30
+_LONGEST_LINE = 1 << 28
+"""Bytes: far more than people say in one conversation, and less than there is memory for."""
+_PIECE = 1 << 20
 _MOST_COMPLAINTS = 10
 _GZIP = b"\x1f\x8b"
 
@@ -226,8 +228,11 @@ def _numbered(stream: BinaryIO, advance: Callable[[int], None]) -> Iterator[tupl
     while line := stream.readline(_LONGEST_LINE):
         number += 1
         length = len(line)
-        while not line.endswith(b"\n") and length >= _LONGEST_LINE and (rest := stream.readline(_LONGEST_LINE)):
-            line, length = b"[]" + rest[-1:], length + len(rest)  # too long to be a session: reported as no object
+        if length == _LONGEST_LINE and not line.endswith(b"\n"):
+            line, rest = b"[]", b" "  # too long to be a session: reported as no object
+            while rest and not rest.endswith(b"\n"):
+                rest = stream.readline(_PIECE)
+                length += len(rest)
         advance(length)
         if line.strip():
             yield number, line

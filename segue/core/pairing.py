@@ -85,7 +85,7 @@ def fingerprint(code: str, salt: bytes) -> str:
 def fits(code: str, kept: str) -> bool:
     """Whether this is the code of a fingerprint."""
     salt, _, _ = kept.partition(":")
-    return hmac.compare_digest(fingerprint(code, bytes.fromhex(salt)), kept)
+    return hmac.compare_digest(fingerprint(code, bytes.fromhex(salt)).encode(), kept.encode())
 
 
 def as_typed(code: str) -> str | None:

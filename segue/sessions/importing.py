@@ -15,6 +15,7 @@ from segue.sessions.finding import find_successor, is_above
 from segue.sessions.titling import free_title
 
 _CAME_IN_ENDED = "import"
+_MOST_NAMED = 10
 
 
 class OnConflict(StrEnum):
@@ -65,7 +66,7 @@ def import_session(tx: Transaction, portable: PortableSession, *, on_conflict: O
         tx.messages.insert(session.id, message.seq, message.state, message.draft)
     tx.ledger.add(*(entry._replace(session_id=session.id) for entry in portable.usage))
     if portable.unknown:
-        notes.append(f"fields this version does not know were left out: {', '.join(portable.unknown)}")
+        notes.append(f"fields this version does not know were left out: {_named(portable.unknown)}")
     return Imported(session.id, outcome, len(portable.messages), tuple(notes))
 
 
@@ -99,6 +100,12 @@ def _fitted(tx: Transaction, session: Session, now: float) -> tuple[Session, lis
         notes.append("its parent is one of its own descendants; the link was left out")
         session = session._replace(parent_session_id=None)
     return session, notes
+
+
+def _named(fields: tuple[str, ...]) -> str:
+    """The first of them; a file of somebody else may have any number."""
+    more = len(fields) - _MOST_NAMED
+    return ", ".join(fields[:_MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _renamed(portable: PortableSession) -> PortableSession:

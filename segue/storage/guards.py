@@ -102,7 +102,8 @@ def _refuse_database_files(event: str, arguments: tuple[Any, ...]) -> None:
 def make_private_folder(folder: Path) -> None:
     """A home folder: made if it is not there, refused if it is not ours, and for its owner alone."""
     try:
-        folder.mkdir(mode=0o700, parents=True)
+        make_folders(folder.parent)
+        folder.mkdir(mode=0o700)
     except FileExistsError:
         check_folder(folder)
     except OSError as error:
@@ -111,6 +112,13 @@ def make_private_folder(folder: Path) -> None:
     if folder.stat().st_mode & 0o077:
         with suppress(OSError):  # a read-only disk stays as it is
             folder.chmod(0o700)
+
+
+def make_folders(folder: Path) -> None:
+    """The folder and those above it that are missing, each for its owner alone."""
+    for place in reversed([folder, *folder.parents]):
+        if not place.exists():
+            place.mkdir(mode=0o700, exist_ok=True)
 
 
 def check_folder(folder: Path) -> None:

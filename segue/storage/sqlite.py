@@ -270,7 +270,7 @@ class SqliteEngine:
 
     def _open_writing(self) -> SqliteConnection:
         try:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            guards.make_folders(self.path.parent)
             guards.make_private_file(self.path)
         except OSError as error:
             raise StoreReadOnly(f"{self.path} cannot be written ({error.strerror}); nothing was changed.") from error

@@ -124,7 +124,9 @@ class Background:
 
     def _make_room(self) -> None:
         """The folder, for its owner alone, without what ended long ago."""
-        self._folder.mkdir(0o700, parents=True, exist_ok=True)
+        for place in reversed([self._folder, *self._folder.parents]):
+            if not place.exists():
+                place.mkdir(0o700, exist_ok=True)
         running = {process.id for process in self._store.read(self._scope, running_processes)}
         for file in self._folder.iterdir():
             with suppress(FileNotFoundError):

@@ -4,6 +4,7 @@ Who shows wrong ones too often is not listened to for a while. That holds for th
 a token that is good is let in all the same.
 """
 
+import hmac
 import logging
 import time
 from collections.abc import Callable, Collection
@@ -65,4 +66,6 @@ class Guard:
     async def is_still_good(self, credential: Credential) -> bool:
         """Whether a token has not been taken back since."""
         kept = await self._premises.glance(lambda tx: tx.tokens.find(credential.key_id))
-        return kept is not None and kept.digest == credential.digest and kept.is_good(self._now())
+        if kept is None or not hmac.compare_digest(kept.digest.encode(), credential.digest.encode()):
+            return False
+        return kept.is_good(self._now())

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from gateway_process import LAUNCHER, SUPPORT
+from secret_shapes import SHAPES
 from serving_house import write_settings
 
 from segue.cli.log_lines import LineFormatter
@@ -62,6 +63,14 @@ def test_a_traceback_stays_readable_and_none_of_its_lines_passes_for_a_record() 
     assert "      raise ConnectionError(HOSTILE)" in [line[2:] for line in below]
     assert below[-2:] == ["    Stack:", "      here"]
     assert all(line.startswith("    ") for line in below)
+
+
+def test_no_shape_of_secret_is_in_a_record_or_a_traceback() -> None:
+    for shape in SHAPES:
+        said = f"Refused for {shape.before}{shape.secret}{shape.after} today"
+        record = logging.LogRecord("segue", logging.WARNING, __file__, 1, "It says: %s", (said,), None)
+        record.stack_info = said
+        assert shape.secret not in LineFormatter().format(record), shape.name
 
 
 def test_what_another_formatter_left_is_not_printed() -> None:

@@ -84,6 +84,12 @@ def test_different_lanes_have_different_keys(one: Place, other: Place) -> None:
     assert (build_key(one) == build_key(other)) == (one == other)
 
 
+def test_names_that_are_only_joined_would_be_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("segue.core.keys.encode_segment", str)
+    one, other = Chat("telegram", "group", "1:topic:2"), Chat("telegram", "group", "1", thread="2")
+    assert build_key(one) == build_key(other)
+
+
 @given(sources, rules, agents)
 @settings(max_examples=200, deadline=None)
 def test_the_lane_of_any_message_has_a_key_that_is_read_back(

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -421,3 +422,20 @@ def test_the_program_and_the_settings_of_the_page_work(store: SqlStore) -> None:
 
     house.run(work)
     assert "Pull request ⟦opened⟧: ⟦Leeks⟧. Say in a sentence" in house.stage.posted_to("team")[0]
+
+
+@pytest.mark.on_file
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="looks into /proc")
+def test_only_this_machine_is_listened_to_unless_somebody_says_so(store: SqlStore) -> None:
+    assert read_settings({"hooks": {"github": HOOK}}).host == "127.0.0.1"
+    house = House(store)
+
+    async def work(caller: Caller) -> None:
+        found = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        places = {
+            fields[1].partition(":")[0] for fields in found if int(fields[1].partition(":")[2], 16) == caller.port
+        }
+        assert places <= {"0100007F"}, "127.0.0.1, as the kernel writes it"
+        assert places
+
+    house.run(work)

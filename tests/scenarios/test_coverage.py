@@ -1,14 +1,12 @@
 """The list of promises in `coverage.md` names only tests that exist."""
 
-import ast
 import re
 from pathlib import Path
 
 import pytest
+from named_tests import TEST, is_defined
 
-REPOSITORY = Path(__file__).parents[2]
 PAGE = Path(__file__).with_name("coverage.md")
-TEST = r"`tests/(?:\w+/)*test_\w+\.py::(?:\w+::)?test_\w+`"
 ROW = re.compile(rf"\| ([A-Z]+-\d\d) \| [^|]+ \| 00[0-4](?:, 00[0-4])* \| (not yet|{TEST}(?:, {TEST})*) \|")
 HEADER = ("| id | promise | seeds | proved by |", "|---|---|---|---|")
 
@@ -21,18 +19,6 @@ def table_lines() -> list[str]:
 def rows() -> list[tuple[str, str]]:
     """The id and the proof of each row."""
     return [(found[1], found[2]) for line in table_lines() if (found := ROW.fullmatch(line))]
-
-
-def is_defined(test: str) -> bool:
-    """Whether `path::test` or `path::Class::test` is a function of the repository."""
-    path, *scopes, name = test.split("::")
-    file = REPOSITORY / path
-    if not file.is_file():
-        return False
-    body = ast.parse(file.read_text(encoding="utf-8")).body
-    for scope in scopes:
-        body = [inner for node in body if isinstance(node, ast.ClassDef) and node.name == scope for inner in node.body]
-    return any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name for node in body)
 
 
 def test_every_row_has_an_id_a_promise_its_seeds_and_a_proof() -> None:

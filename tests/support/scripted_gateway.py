@@ -13,7 +13,7 @@ from places import Probe
 from segue.agent import holding
 from segue.core.events import Reply, ToolCall
 from segue.core.inbound import Receipt
-from segue.core.leases import Lease
+from segue.core.leases import Lease, Run
 from segue.core.policy import ResetMode, ResetPolicies, ResetPolicy
 from segue.core.queueing import QueueRules
 from segue.core.silence import FAREWELL_REQUEST
@@ -119,7 +119,7 @@ async def live(request: dict[str, Any]) -> None:
         name=f"run{os.getpid()}",
         queue=QueueRules(debounce=timedelta(0), cap=10_000),
         is_gone=is_gone,
-        run=this_run(request.get("program", f"gateway {os.getpid()}")),  # a name of its own has never died before
+        run=_run(request),
         only=[RemotePlatform(Path(request["socket"]), traits)],
         policies=_policies(request.get("idle")),
         watching=Watching(seconds=request.get("watch", 300.0)),
@@ -131,6 +131,12 @@ async def live(request: dict[str, Any]) -> None:
     await building.gateway.run(stop)
     building.gateway.close()
     store.close()
+
+
+def _run(request: dict[str, Any]) -> Run:
+    """A life with a name of its own has never died before; on another machine nobody here can say whether it has."""
+    run = this_run(request.get("program", f"gateway {os.getpid()}"))
+    return run._replace(host=request.get("host", run.host))
 
 
 def _policies(idle: float | None) -> ResetPolicies:
@@ -174,10 +180,10 @@ def _forget_names() -> None:
     careful = accepting.accept
     numbers = iter(range(10**9))
 
-    def accept(tx: Any, entry: Any, *rest: Any) -> Any:
-        return careful(tx, entry._replace(edit=f"{os.getpid()}-{next(numbers)}"), *rest)
+    def accept(tx: Any, entry: Any, *rest: Any, **more: Any) -> Any:
+        return careful(tx, entry._replace(edit=f"{os.getpid()}-{next(numbers)}"), *rest, **more)
 
-    admitting.accept = accept  # type: ignore[assignment,attr-defined]
+    admitting.accept = accept  # type: ignore[attr-defined]
 
 
 def _note_no_farewell() -> None:

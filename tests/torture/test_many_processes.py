@@ -63,7 +63,8 @@ UNCOMMITTED = """
 
 def start(code: str, *arguments: object) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    unbuffered = 0  # what is read ahead with a first line would be missing from the rest
+    return subprocess.Popen(command, bufsize=unbuffered, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 def stored(home: Path) -> list[str]:

@@ -89,6 +89,7 @@ class Past(History):
     def _replace(self, lines: list[bytes]) -> None:
         """By way of a second file, so that there is always a whole one."""
         shorter = self._file.with_name(f"{self._file.name}.{os.getpid()}")
+        shorter.unlink(missing_ok=True)  # of a process that had our number and died, or of a disk that was full
         with os.fdopen(os.open(shorter, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
             file.writelines(lines)
         shorter.replace(self._file)
