@@ -14,6 +14,7 @@ from segue.core.errors import SegueError
 
 LEAVING_SECONDS = 2
 MOST_CALLS = 64
+BACKLOG = 128
 
 
 def _is_news(record: logging.LogRecord) -> bool:
@@ -38,12 +39,18 @@ class _Server(uvicorn.Server):
 
 def bound(host: str, port: int, what: str, setting: str) -> socket.socket:
     """A socket that listens; `what` listens there, because a setting says so."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    door = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # said in full, or answers wait for 40 ms
     try:
-        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        door.bind((host, port))
+        door.listen(BACKLOG)
     except OSError as error:
+        door.close()
         raise CannotListen(
             f"Nothing can listen for {what} at {host} port {port}: {error.strerror or error}; choose another {setting}."
         ) from None
+    return door
 
 
 async def serve(

@@ -19,8 +19,8 @@ from segue.ports.store import Transaction
 from segue.sessions.responding import Outcome, find_outcome
 from segue.web.premises import Premises
 
-LOOK_SECONDS = 0.5
-"""After which the rows are looked at, whatever is seen: another gateway may answer."""
+FIRST_LOOK, LAST_LOOK = 0.02, 0.5
+"""Seconds after which the rows are looked at: commands show nothing, and another gateway may answer."""
 TRY_AGAIN_SECONDS = 5
 
 
@@ -89,12 +89,14 @@ async def outcome_of(premises: Premises, entry: Entry) -> Outcome:
 async def events_of(premises: Premises, entry: Entry, onlooker: Onlooker) -> AsyncIterator[Event | Outcome]:
     """What happens in the turn that answers a message, and at last what became of it."""
     others: set[str] = set()
+    pause = FIRST_LOOK
     while True:
         outcome = await outcome_of(premises, entry)
         if outcome.is_over:
             yield outcome
             return
-        for seen in await onlooker.wait(LOOK_SECONDS):
+        pause = min(pause * 2, LAST_LOOK)
+        for seen in await onlooker.wait(pause):
             if seen.turn_id != entry.turn_id and seen.turn_id not in others:
                 entry = await premises.glance(_again, entry)
                 if seen.turn_id != entry.turn_id:

@@ -11,7 +11,7 @@ from gateway_there import There, gateway_at
 from segue.web.document import document
 from segue.web.rpc.catalogue import METHODS
 
-EXAMPLES = 60
+EXAMPLES = 40
 
 
 @pytest.fixture(scope="module")
