@@ -31,6 +31,10 @@ bench-chat: _tools
 bench-load *arguments: _tools
     python -m benchmarks.load "$@"
 
+# Programs that ask a gateway while a crowd talks to it; --help lists the arguments
+bench-rpc *arguments: _tools
+    python -m benchmarks.rpc "$@"
+
 # The tests that crowd, starve and kill, for longer than every change can wait; arguments go to pytest
 torture *arguments: _tools
     SEGUE_TORTURE=true pytest -m torture --timeout 7200 "$@"
