@@ -36,16 +36,6 @@ from segue.web.premises import Premises
 MESSAGES = 8
 LANES = 1000
 _WORDS = ("server", "deploy error", "database query", "zarxen", "ver*", "~ploy", "部署", "session NOT log")
-    "server",
-    "deploy error",
-    "database query",
-    "zarxen",
-    "ver*",
-    '"the server"',
-    "~ploy",
-    "部署",
-    "session NOT log",
-)
 
 
 def main() -> None:

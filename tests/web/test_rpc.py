@@ -13,6 +13,8 @@ from serving_house import use_obedient_model, write_settings
 from segue.core.credentials import Level
 from segue.core.inbound import Inbound
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.core.sessions import Session
+from segue.sessions.starting import create_session
 from segue.testing import Stage
 from segue.web.rpc.catalogue import METHODS
 
@@ -48,6 +50,21 @@ def test_what_a_program_says_is_answered_and_can_be_read_listed_found_and_export
         assert next(one["content"] for one in exported["session"]["messages"]) == "a hotel in Lisbon"
         preview = await door.ask(token, "sessions.preview", id=session_id)
         assert [line["voice"] for line in preview["lines"]] == ["user", "assistant"]
+
+    door.serve(work)
+
+
+def test_rows_carry_the_tokens_that_are_stored(door: OpenDoor) -> None:
+    """They are not counted from what was said, and what nobody knows is null."""
+    token = door.token()
+    door.store.write(OWNER, create_session, Session("s1", "cli", input_tokens=7, output_tokens=5, context_tokens=9))
+    door.store.write(OWNER, create_session, Session("s2", "cli", started_at=1.0))
+
+    async def work() -> None:
+        rows = {row["id"]: row for row in (await door.ask(token, "sessions.list"))["sessions"]}
+        counted = ("input_tokens", "output_tokens", "total_tokens", "context_tokens", "context_window")
+        assert [rows["s1"][name] for name in counted] == [7, 5, 12, 9, None]
+        assert [rows["s2"][name] for name in counted] == [0, 0, 0, None, None]
 
     door.serve(work)
 
