@@ -200,8 +200,11 @@ class LastReply(NamedTuple):
 def end_turn(
     tx: Transaction, lease: Lease, outcome: Outcome, last: LastReply | None = None, ending: Ending = nothing_else
 ) -> None:
-    """The last answer, the end of the turn, and whatever follows from it: one commit."""
+    """The last answer, the end of the turn, and whatever follows from it: one commit. What has an end keeps it."""
     hold(tx, lease)
+    found = tx.turns.find(outcome.turn.id)
+    if found is not None and found.state != TurnState.RUNNING:
+        return  # it was over in the moment in which somebody stopped it
     if last is not None:
         record_reply(tx, lease, outcome.turn, last.number, last.reply, outcome.at)
     tx.turns.change(outcome.turn.id, state=str(outcome.state), ended_at=outcome.at, reason=outcome.reason)
