@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from lane_house import OWNER
 from simulated_world import World
 
 from segue.core.inbox import OPEN, Entry, InboxState, Want
-from segue.core.messages import Message
+from segue.core.messages import Message, calls_in
 from segue.core.outbox import MARK, Letter, OutboxState, What
+from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.sessions import Session
 from segue.ports.store import Transaction
 from segue.testing.stage import Posted
@@ -19,6 +19,25 @@ _ENTRIES = ("waiting", "running", "done", "cancelled", "refused", "dead")
 def complaints(world: World) -> list[str]:
     """Everything that is wrong, a sentence each."""
     return world.store.read(OWNER, lambda tx: list(_Judge(tx, world).complaints()))
+
+
+SIGHTS = (
+    *("done", "cancelled", "refused", "dead", "carried on", "sent again", "taken over", "killed", "held up", "ended"),
+    *("in trouble", "brought again"),
+)
+"""What has to be seen in a few hundred histories, or they prove nothing."""
+
+
+def sights(world: World) -> set[str]:
+    """What happened in a history."""
+    rows = world.engine.rows(
+        """
+        SELECT state FROM inbox UNION SELECT 'carried on' FROM turns WHERE attempt > 1
+        UNION SELECT 'sent again' FROM outbox WHERE is_repeat
+        UNION SELECT 'taken over' FROM leases WHERE epoch > 1 AND owner <> 'life-1'"""
+    )
+    again = {"brought again"} if len(world.stage.said) < world.brought else set()
+    return {str(row[0]) for row in rows} | world.mishaps | again
 
 
 class _Judge:
@@ -140,6 +159,10 @@ class _Judge:
                 yield f"{lane.key} has no session of its own that is open."
 
     def _tools_used_once(self) -> Iterator[str]:
+        calls = Counter((row.session_id, call["id"]) for row in self._messages for call in calls_in(row.tool_calls))
+        results = Counter((row.session_id, row.tool_call_id) for row in self._messages if row.tool_call_id)
+        yield from (f"{name} was asked for {times} times." for (_, name), times in calls.items() if times > 1)
+        yield from (f"{name} has {times} results." for (_, name), times in results.items() if times > 1)
         used = Counter(self._world.used)
         yield from (f"A tool was used {times} times for {name}." for name, times in used.items() if times > 1)
 

@@ -1,8 +1,8 @@
 """An event loop in which time is a number and chance decides who comes first, so that a seed is a whole history.
 
 Nothing here sleeps: when nobody has anything to do, it is at once the moment for which the next one waits. What a
-process does, with everything that it begins, is told by its life, and a life can be ended or held up from outside at any
-moment, as a signal does it: not one more line of it runs.
+process does, with everything that it begins, is told by its life, and a life can be ended or held up from outside at
+any moment, as a signal does it: not one more line of it runs.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-MOST_ROUNDS = 200_000
+MOST_ROUNDS = 30_000
 """After which a history that does not come to its end is given up."""
 _FAREWELLS = 20
 """Times that whoever is left is asked to go."""
@@ -74,23 +74,25 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
 
     # What is to be done
 
-    def call_soon(self, callback: Callable[..., object], *args: Any, context: Context | None = None) -> asyncio.Handle:
-        context = copy_context() if context is None else context  # an empty one is false
+    def call_soon(  # type: ignore[override]
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        context = copy_context() if context is None else context  # an empty one is falsy
         handle = asyncio.Handle(callback, args, self, context)
         self._ready.append((context.get(_living), handle))
         return handle
 
-    call_soon_threadsafe = call_soon
+    call_soon_threadsafe = call_soon  # type: ignore[assignment]
 
-    def call_at(
+    def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        context = copy_context() if context is None else context  # an empty one is false
+        context = copy_context() if context is None else context  # an empty one is falsy
         handle = asyncio.TimerHandle(when, callback, args, self, context)
         heapq.heappush(self._timers, (when, next(self._numbers), context.get(_living), handle))
         return handle
 
-    def call_later(
+    def call_later(  # type: ignore[override]
         self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
         return self.call_at(self.time() + delay, callback, *args, context=context)

@@ -41,7 +41,7 @@ class SimulatedStage(Stage):
         super().__init__(has_key=has_key, redelivery=0.15, seed=seed)
         self._bell = asyncio.Event()
 
-    async def arrival(self, seconds: float) -> None:  # noqa: ARG002 - it may take as long as it likes
+    async def arrival(self, seconds: float) -> None:
         self._bell.clear()
         if not self._waiting:
             await self._bell.wait()
@@ -70,7 +70,8 @@ class SimulatedPlatform:
                 self._weather.random.shuffle(brought)
             if self._weather.strikes(0.04):
                 raise ConnectionError("The line is cut.")
-            if self._weather.strikes(0.3):
+            if brought and self._weather.strikes(0.3):
+                brought.append(self._weather.random.choice(brought))  # somebody was too impatient
                 await asyncio.gather(*(self._bring(intake, number, update) for number, update in brought))
             else:
                 for number, update in brought:

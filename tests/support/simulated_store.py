@@ -106,16 +106,21 @@ class SimulatedStore(Store):
     `passes` is asked before and after everything that lasts; it may raise.
     """
 
-    is_near = True
-
-    def __init__(self, store: Store, passes: Callable[[str], None], chance: random.Random) -> None:
+    def __init__(
+        self, store: Store, passes: Callable[[str], None], chance: random.Random, *, is_near: bool, contention: float
+    ) -> None:
         self._store = store
+        self._is_near = is_near
         self._passes = passes
         self._random = chance
         self.trouble = 0.0
         """Which share of what is wanted cannot be had at the moment."""
-        self.contention = 0.0
+        self._contention = contention
         """How often somebody else is in the way for a moment, so that a thread has to wait for them."""
+
+    @property
+    def is_near(self) -> bool:
+        return self._is_near
 
     def write(
         self, scope: Scope, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
@@ -140,7 +145,7 @@ class SimulatedStore(Store):
 
     def write_at_once(self, scope: Scope, works: Sequence[Callable[[Transaction], T]]) -> list[T | Exception]:
         self._passes(f"writes {_name(works[0])}")
-        if self.contention and self._random.random() < self.contention:
+        if self._contention and self._random.random() < self._contention:
             return []
         done = self._store.write_at_once(scope, works)
         self._passes("committed")

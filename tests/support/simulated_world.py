@@ -42,6 +42,13 @@ TEXTS = (
 )
 
 
+MISHAPS = (
+    *((), ("kill",), ("kill",), ("kill", "kill"), ("hold",), ("hold", "kill"), ("end",)),
+    ("trouble", "end", "kill"),
+)
+"""Two kills at most: after three within a minute a gateway goes on with nothing by itself."""
+
+
 class Words(NamedTuple):
     """Something that is said."""
 
@@ -87,6 +94,7 @@ class Plan:
     longest: int
     stop_suspends: bool
     contention: float
+    is_near: bool
     words: list[Words] = field(default_factory=list)
     mishaps: list[Mishap] = field(default_factory=list)
 
@@ -105,7 +113,8 @@ def planned(seed: int) -> Plan:
         is_streaming=chance.random() < 0.2,
         longest=chance.choice((4000, 4000, 24)),
         stop_suspends=chance.random() < 0.2,
-        contention=chance.choice((0.0, 0.0, 0.1)),
+        contention=chance.choice((0.0, 0.1, 0.4)),
+        is_near=chance.random() < 0.75,
     )
     for number in range(chance.randint(5, 9)):
         person = PEOPLE[int(chance.random() ** 2 * 3)]
@@ -114,13 +123,10 @@ def planned(seed: int) -> Plan:
         plan.words.append(Words(at, person, f"m{number}", text.format(name, chance.choice(list(QueueMode)))))
         if chance.random() < 0.1:
             plan.words.append(Words(at + chance.random() * 0.3, person, f"m{number}", f"{name}e", "1"))
-    for kind in chance.choice(((), ("kill",), ("kill",), ("kill", "kill"), ("hold",), ("hold", "kill"), ("end",), _ALL)):
+    for kind in chance.choice(MISHAPS):
         amount = chance.choice((20, 60, 150)) * chance.random() if kind == "kill" else chance.choice((1.0, 17.0))
         plan.mishaps.append(Mishap(chance.choice((0.1, 1.0, SPAN)) * chance.random(), kind, amount))
     return plan
-
-
-_ALL = ("trouble", "end", "kill")
 
 
 class World:
@@ -131,13 +137,15 @@ class World:
         self.seed = seed
         self.plan = planned(seed)
         self.engine = engine
-        self.loop = SimulatedLoop(seed)
+        self.loop = SimulatedLoop(seed)  # type: ignore[abstract]  # nobody here has a socket
         self.weather = Weather(seed)
         self.store = SqlStore(engine)
         self.used: list[str] = []
         self.history: list[str] = []
         self.processes: dict[str, Process] = {}
         self.is_stuck = False
+        self.mishaps: set[str] = set()
+        """Which kinds there were."""
         self._numbers = itertools.count(1)
         self._deaths = asyncio.Event()
         self.stage = SimulatedStage(seed, has_key=self.plan.has_key)
@@ -146,6 +154,11 @@ class World:
         with _by(self.loop, self.seed):
             self.loop.run(self._happen())
         return self
+
+    @property
+    def brought(self) -> int:
+        """How often a message was given to a gateway."""
+        return sum(line.endswith(" received") for line in self.history)
 
     @property
     def fingerprint(self) -> str:
@@ -165,8 +178,9 @@ class World:
         plan = self.plan
         with self.loop.within(process):
             process.stop = asyncio.Event()
-            process.store = SimulatedStore(self.store, passes, self.weather.random)
-            process.store.contention = plan.contention
+            process.store = SimulatedStore(
+                self.store, passes, self.weather.random, is_near=plan.is_near, contention=plan.contention
+            )
             platform = SimulatedPlatform(
                 self.stage, self.weather, passes, longest=plan.longest, edits=plan.is_streaming
             )
@@ -194,6 +208,7 @@ class World:
         process.steps += 1
         self.history.append(f"{self.loop.time():.6f} {process.number} {what}")
         if process.steps == process.fate:
+            self.mishaps.add("killed")
             self._over(process)
             raise Killed
 
@@ -258,6 +273,7 @@ class World:
                 process.fate = process.steps + 1 + int(mishap.amount)
                 await asyncio.sleep(SPAN - mishap.at)
             case "hold":
+                self.mishaps.add("held up")
                 process.is_held_up = True
                 other = self._begin()
                 await asyncio.sleep(mishap.amount)
@@ -267,10 +283,12 @@ class World:
                     self._over(self.weather.random.choice((process, other)))
             case "end":
                 assert process.stop is not None
+                self.mishaps.add("ended")
                 process.stop.set()
                 await asyncio.sleep(8.0)
             case "trouble":
                 assert process.store is not None
+                self.mishaps.add("in trouble")
                 process.store.trouble = 0.3
                 await asyncio.sleep(mishap.amount / 8)
                 process.store.trouble = 0.0
