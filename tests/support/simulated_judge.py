@@ -13,6 +13,7 @@ from segue.core.sessions import Session
 from segue.ports.store import Transaction
 from segue.testing.stage import Posted
 
+LONGEST_STOP = 2.0
 _ENTRIES = ("waiting", "running", "done", "cancelled", "refused", "dead")
 
 
@@ -56,6 +57,7 @@ class _Judge:
         yield from self._world.loop.troubles
         yield from self._accepted_once()
         yield from self._ended()
+        yield from self._stopped_soon()
         yield from self._answered_once()
         yield from self._in_order()
         yield from self._delivered()
@@ -79,6 +81,14 @@ class _Judge:
             yield f"The turn {number} is still {state}."
         if self._world.is_stuck:
             yield "Something is stuck."
+
+    def _stopped_soon(self) -> Iterator[str]:
+        """Who asks for it need not wait, as long as there is a process that hears it."""
+        asked = {f"It was stopped by message {entry.id}.": entry for entry in self._entries}
+        ends = self._world.engine.rows("SELECT reason, ended_at FROM turns WHERE state = 'stopped'")
+        for reason, ended_at in ends if not self._world.plan.mishaps else ():
+            if reason in asked and ended_at - asked[reason].admitted_at > LONGEST_STOP:
+                yield f"It took {ended_at - asked[reason].admitted_at:.1f} seconds to stop for {asked[reason].text!r}."
 
     def _answered_once(self) -> Iterator[str]:
         """By one turn in our record; what was not done was not answered by more."""
