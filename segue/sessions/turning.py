@@ -116,12 +116,12 @@ def begin_tool_step(
 
 
 def record_reply(tx: Transaction, lease: Lease, turn: Turn, number: int | None, reply: Reply, now: float) -> Draft:
-    """Store what a model answered and what that cost, before any of the tools it wants runs."""
+    """Store what a model answered and what that cost, before any of the tools it wants runs; once for each step."""
     hold(tx, lease)
     message = reply_draft(reply, now)
+    if number is not None and not tx.turns.end_step(turn.id, number, StepState.DONE, now):
+        return message  # it was stored when the store could not say so
     append_message(tx, turn.session_id, message)
-    if number is not None:
-        tx.turns.end_step(turn.id, number, StepState.DONE, now)
     add_usage(tx, turn.session_id, reply.usage, reply.billing, now)
     if reply.context_window is not None:
         kept = max(reply.usage.output_tokens - reply.usage.reasoning_tokens, 0)  # thoughts are not told again

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from segue.agent.door import Hand, Wish, _settle
-from segue.core.errors import StoreBusy
+from segue.core.errors import StoreBusy, StoreFault
 from segue.core.messages import Draft
 from segue.core.scope import OWNER_AT_CONSOLE, Scope
 from segue.ports.store import Search, Store, Transaction
@@ -127,7 +127,7 @@ class SimulatedStore(Store):
     ) -> T:
         self._begin(work)
         done = self._store.write(scope, work, *args, **kwargs)
-        self._passes("committed")
+        self._committed()
         return done
 
     def read(
@@ -140,7 +140,7 @@ class SimulatedStore(Store):
     def write_together(self, scope: Scope, works: Sequence[Callable[[Transaction], T]]) -> list[T | Exception]:
         self._begin(works[0])
         done = self._store.write_together(scope, works)
-        self._passes("committed")
+        self._committed()
         return done
 
     def write_at_once(self, scope: Scope, works: Sequence[Callable[[Transaction], T]]) -> list[T | Exception]:
@@ -148,7 +148,10 @@ class SimulatedStore(Store):
         if self._contention and self._random.random() < self._contention:
             return []
         done = self._store.write_at_once(scope, works)
-        self._passes("committed")
+        try:
+            self._committed()
+        except StoreFault as error:
+            return [error] * len(done)
         return done
 
     def index_a_little(self) -> bool:
@@ -159,6 +162,12 @@ class SimulatedStore(Store):
     def _begin(self, work: Callable[..., object]) -> None:
         self._passes(f"writes {_name(work)}")
         self._fail()
+
+    def _committed(self) -> None:
+        """It is there, whether the store can say so or not."""
+        self._passes("committed")
+        if self.trouble and self._random.random() < self.trouble / 2:
+            raise StoreFault("The disk said nothing.")
 
     def _fail(self) -> None:
         if self.trouble and self._random.random() < self.trouble:
