@@ -39,6 +39,10 @@ bench-rpc *arguments: _tools
 torture *arguments: _tools
     SEGUE_TORTURE=true pytest -m torture --timeout 7200 "$@"
 
+# Load, kills and pauses for so many minutes, and whether anything grows by it
+soak minutes="30": _tools
+    python tests/support/soak_loop.py "$1"
+
 # Pin the requirements anew; --upgrade takes the newest versions
 lock *arguments:
     ./scripts/lock "$@"

@@ -141,9 +141,13 @@ class Recorder:
     async def _store_last(self) -> None:
         assert self._last is not None
         reached(Point.BEFORE_REPLY_IS_STORED)
-        number, reply = self._last
-        await self._door.write(turning.record_reply, self._on.lease, self._on.turn, number, reply, time.time())
-        self._last = None
+        last, self._last = self._last, None  # who is stopped now has it stored all the same
+        number, reply = last
+        try:
+            await self._door.write(turning.record_reply, self._on.lease, self._on.turn, number, reply, time.time())
+        except StoreError:
+            self._last = last
+            raise
         reached(Point.AFTER_REPLY_IS_STORED)
 
     async def _tool_begins(self, event: ToolStarted) -> None:

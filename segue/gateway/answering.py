@@ -23,7 +23,7 @@ from segue.core.keys import is_shared, parse_key
 from segue.core.lifecycle import Interruption, Lane, Reset, Start
 from segue.core.outbox import What
 from segue.core.preferences import Preferences
-from segue.core.queueing import QueueRules, pause_before
+from segue.core.queueing import QueueMode, QueueRules, pause_before
 from segue.core.sessions import Session
 from segue.core.text import one_line
 from segue.core.turns import Turn, TurnState
@@ -50,7 +50,7 @@ from segue.sessions.answering import (
 from segue.sessions.delivering import draft_of, envelope_of, post
 from segue.sessions.leasing import hold
 from segue.sessions.opening import Opened
-from segue.sessions.queueing import AnswerThese, Carry, CutOff, Due, Forgotten, next_due
+from segue.sessions.queueing import AnswerThese, Carry, CutOff, Due, Forgotten, mode_in, next_due
 from segue.sessions.turning import MOST_ATTEMPTS, Outcome
 
 _log = logging.getLogger(__name__)
@@ -360,7 +360,7 @@ class Office:
 
     async def _run_to_its_end(self, holder: LaneHolder, begun: Begun, last: Entry | None, work: Work) -> None:
         key, turn = work.lane_key, begun.situation.turn
-        ears = LaneEars(self._door, holder, turn.id)
+        ears = LaneEars(self._door, holder, turn.id, hears_all=last is not None and self._is_steered(begun, last))
         runner = TurnRunner(
             self._door,
             holder,
@@ -390,6 +390,10 @@ class Office:
             self._ends.pop(turn.id, None)
             self._tell_ended(begun.opened.lane, turn)
             self._sent()
+
+    def _is_steered(self, begun: Begun, last: Entry) -> bool:
+        """Whether what is said while a turn runs is for that turn."""
+        return mode_in(self._staff.queue(last.platform), begun.opened.session.model_config) is QueueMode.STEER
 
     def _ending(self, tx: Transaction, outcome: Outcome) -> None:
         """What ends with a turn, in its transaction."""

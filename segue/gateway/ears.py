@@ -4,7 +4,7 @@ from collections import deque
 
 from segue.agent.door import Door
 from segue.agent.ears import Hears
-from segue.core.inbox import Entry, InboxState
+from segue.core.inbox import Entry, InboxState, Want
 from segue.core.messages import draft
 from segue.gateway.holding import LaneHolder
 from segue.ports.store import Transaction
@@ -16,7 +16,9 @@ from segue.sessions.recording import append_message
 class LaneEars(Hears):
     """Open for as long as a turn runs. What comes too late for it waits for the next one."""
 
-    def __init__(self, door: Door, holder: LaneHolder, turn_id: str) -> None:
+    def __init__(self, door: Door, holder: LaneHolder, turn_id: str, *, hears_all: bool = False) -> None:
+        """`hears_all` says that whatever waits is to be heard: then nobody is heard before those who spoke earlier."""
+        self._hears_all = hears_all
         self._door = door
         self._holder = holder
         self._turn_id = turn_id
@@ -35,11 +37,19 @@ class LaneEars(Hears):
         heard = list(self._waiting)
         if not heard:
             return []
-        entries = await self._door.read(lambda tx: [entry for entry in heard if is_waiting(tx, entry)])
+        entries = await self._door.read(self._still_waiting, heard)
         for _ in heard:
             self._waiting.popleft()
         self._passed_on += entries
         return [entry.text for entry in entries]
+
+    def _still_waiting(self, tx: Transaction, heard: list[Entry]) -> list[Entry]:
+        """Those of them who still wait; before them, perhaps, those who came too late for an earlier turn."""
+        passed_on = {entry.id for entry in self._passed_on}
+        first = heard[0]
+        earlier = [one for one in tx.inbox.waiting(first.lane_key) if one.id < first.id] if self._hears_all else []
+        late = [one for one in earlier if one.want == Want.PLAIN and one.id not in passed_on]
+        return [*late, *(entry for entry in heard if is_waiting(tx, entry))]
 
     async def acknowledge(self, text: str) -> None:
         entry = next((one for one in self._passed_on if one.text == text), None)

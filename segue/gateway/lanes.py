@@ -99,6 +99,7 @@ class Lanes:
                 self.wake(key)
 
     def _begin(self, key: str) -> None:
+        self._again.discard(key)  # whoever looks from now on finds it
         worker = asyncio.create_task(self._work(key), name=f"lane {key}")
         self._workers[key] = worker
         worker.add_done_callback(lambda done: self._ended(key, done))

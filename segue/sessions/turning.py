@@ -116,12 +116,12 @@ def begin_tool_step(
 
 
 def record_reply(tx: Transaction, lease: Lease, turn: Turn, number: int | None, reply: Reply, now: float) -> Draft:
-    """Store what a model answered and what that cost, before any of the tools it wants runs."""
+    """Store what a model answered and what that cost, before any of the tools it wants runs; once for each step."""
     hold(tx, lease)
     message = reply_draft(reply, now)
+    if number is not None and not tx.turns.end_step(turn.id, number, StepState.DONE, now):
+        return message  # it was stored when the store could not say so
     append_message(tx, turn.session_id, message)
-    if number is not None:
-        tx.turns.end_step(turn.id, number, StepState.DONE, now)
     add_usage(tx, turn.session_id, reply.usage, reply.billing, now)
     if reply.context_window is not None:
         kept = max(reply.usage.output_tokens - reply.usage.reasoning_tokens, 0)  # thoughts are not told again
@@ -200,8 +200,11 @@ class LastReply(NamedTuple):
 def end_turn(
     tx: Transaction, lease: Lease, outcome: Outcome, last: LastReply | None = None, ending: Ending = nothing_else
 ) -> None:
-    """The last answer, the end of the turn, and whatever follows from it: one commit."""
+    """The last answer, the end of the turn, and whatever follows from it: one commit. What has an end keeps it."""
     hold(tx, lease)
+    found = tx.turns.find(outcome.turn.id)
+    if found is not None and found.state != TurnState.RUNNING:
+        return  # it was over in the moment in which somebody stopped it
     if last is not None:
         record_reply(tx, lease, outcome.turn, last.number, last.reply, outcome.at)
     tx.turns.change(outcome.turn.id, state=str(outcome.state), ended_at=outcome.at, reason=outcome.reason)

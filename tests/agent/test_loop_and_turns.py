@@ -9,14 +9,16 @@ from typing import Any
 import pytest
 from places import Answering, Place, Probe, Scripted, fine, one_turn, results, run, wants
 
+from segue.agent.door import Door
 from segue.agent.loop import MOST_MODEL_CALLS, Loop
 from segue.core.commands import Command
-from segue.core.errors import InUse, ModelUnavailable, StoreFull
+from segue.core.errors import InUse, ModelUnavailable, StoreFault, StoreFull
 from segue.core.events import Done, Failed, Note, Reply, Steered, Text, ToolCall
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.usage import Billing, Usage
 from segue.ports.model import Model, Request
 from segue.ports.tool import ToolFailed
+from segue.sessions import turning
 from segue.storage.store import SqlStore
 
 
@@ -166,6 +168,57 @@ def test_half_an_answer_is_kept(store: SqlStore) -> None:
     assert role == "assistant"
     assert (said or "").startswith("one two")
     assert "six" not in (said or "")
+
+
+@pytest.mark.parametrize("what", ["record_reply", "end_turn"])
+def test_what_is_being_stored_when_somebody_stops_it_is_stored_once(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    careful = getattr(turning, what)
+    place = Place(store, Loop([Scripted(wants())], [Probe(fine)]))
+
+    async def work() -> None:
+        loop, stopped = asyncio.get_running_loop(), list[bool]()
+
+        def stopped_meanwhile(*args: Any, **more: Any) -> Any:
+            if not stopped:
+                stopped.append(True)
+                loop.call_soon_threadsafe(place.chat.stop)
+            return careful(*args, **more)
+
+        monkeypatch.setattr(turning, what, stopped_meanwhile)
+        events = await place.say("hello")
+        assert events[-1] == Done(was_stopped=True)
+
+    run(place, work)
+    said = [content for role, content in place.rows() if role == "assistant"]
+    assert said == (["Let me see."] if what == "record_reply" else ["Let me see.", "All done."])
+    with store._engine.reading(OWNER) as executor:
+        ((state,),) = executor.rows("SELECT state FROM turns", {})
+    assert state == ("stopped" if what == "record_reply" else "done")
+
+
+def test_what_was_stored_although_the_store_could_not_say_so_is_stored_once(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, faults = Door.write, [StoreFault("The disk said nothing.")]
+
+    async def doubtful(self: Door, work: Any, *args: Any, **more: Any) -> Any:
+        done = await write(self, work, *args, **more)
+        if work is turning.record_reply and faults:
+            raise faults.pop()
+        return done
+
+    monkeypatch.setattr(Door, "write", doubtful)
+    place = Place(store, Loop([Scripted(wants())], [Probe(fine)]))
+
+    async def work() -> None:
+        with suppress(StoreFault):
+            await place.say("hello")
+
+    run(place, work)
+    assert faults == []
+    assert [content for role, content in place.rows() if role == "assistant"] == ["Let me see."]
 
 
 @pytest.fixture

@@ -13,12 +13,16 @@ from segue.core.events import Reply, ToolCall
 from segue.core.inbound import Inbound
 from segue.core.inbox import Entry
 from segue.core.keys import KeyRules
+from segue.core.leases import Lease
 from segue.core.policy import ResetMode, ResetPolicies, ResetPolicy
 from segue.core.queueing import Drop, QueueMode, QueueRules
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.sending import Action, SendPolicy
 from segue.core.sources import SessionSource
+from segue.gateway import lanes
+from segue.gateway.holding import take_lane
 from segue.ports.model import Request
+from segue.ports.store import Transaction
 from segue.sessions.admitting import TOO_MANY
 from segue.sessions.requeueing import cancel_messages
 from segue.storage.store import SqlStore
@@ -139,6 +143,54 @@ def test_steering_is_heard_by_the_answer_that_is_being_written(store: SqlStore) 
 
     building.run(work)
     assert stage.posted_to("alice") == ["soup | with leeks"]
+
+
+def test_a_lane_in_which_everything_was_heard_is_left_alone(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = []
+
+    def counted(tx: Transaction, key: str, *rest: Any) -> Lease:
+        taken.append(key)
+        return take_lane(tx, key, *rest)
+
+    monkeypatch.setattr(lanes, "take_lane", counted)
+    building = Building(store, Stage(), model=ScriptedModel(echo, pause=0.2))
+    assert beside(building, "/status")[-1] == "You said: one"
+    assert len(taken) <= 3
+
+
+def test_who_is_to_be_heard_is_not_heard_before_those_who_came_too_late_for_an_earlier_turn(store: SqlStore) -> None:
+    stage, is_used, may_end = Stage(), asyncio.Event(), asyncio.Event()
+
+    async def look(_arguments: dict[str, Any]) -> str:
+        is_used.set()
+        await may_end.wait()
+        return "seen"
+
+    def answer(request: Request) -> Reply:
+        last = request.conversation[-1]
+        if last["content"] == "two":
+            return Reply("", (ToolCall("c1", "probe"),), finish_reason="tool_calls")
+        return echo(request)
+
+    queue = QueueRules(QueueMode.STEER, timedelta(0))
+    building = Building(store, stage, model=ScriptedModel(answer, pause=0.1), tools=[Probe(look)], queue=queue)
+
+    async def work() -> None:
+        stage.say(dm(), "one")
+        while not building.model.asked:
+            await asyncio.sleep(0.01)
+        stage.say(dm(), "/queue two")
+        stage.say(dm(), "three")
+        await is_used.wait()
+        stage.say(dm(), "four")
+        while stage.waiting():
+            await asyncio.sleep(0.01)
+        may_end.set()
+        await building.quiet()
+
+    building.run(work)
+    told = [message["content"] for message in building.model.asked[-1].conversation if message["role"] == "user"]
+    assert told == ["one", "two", "three", "four"]
 
 
 def test_what_comes_meanwhile_is_answered_together_also_where_adapters_name_each_message(store: SqlStore) -> None:

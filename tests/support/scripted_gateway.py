@@ -92,6 +92,12 @@ class Poison(Probe):
         return True
 
 
+class Forgetful(list[Any]):
+    """Keeps nothing: here nobody asks what happened, and a gateway that lives long would grow by it."""
+
+    def append(self, _one: Any) -> None: ...
+
+
 async def live(request: dict[str, Any]) -> None:
     """One life, until a signal ends it."""
     log = Path(request["tool_log"])
@@ -126,6 +132,7 @@ async def live(request: dict[str, Any]) -> None:
         streaming=STREAMING._replace(is_enabled=is_streaming),
         most_attempts=request.get("most_attempts", 1_000_000),
     )
+    building.events, building.model.asked = Forgetful(), Forgetful()
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     await building.gateway.run(stop)
