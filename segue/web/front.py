@@ -13,6 +13,7 @@ from starlette.websockets import WebSocket
 from segue.core.errors import StoreError
 from segue.listening.bodies import Refusal, read_body
 from segue.listening.calls import body_of
+from segue.web import openai
 from segue.web.document import document
 from segue.web.guarding import Guard
 from segue.web.premises import Premises
@@ -82,6 +83,7 @@ def front(premises: Premises, guard: Guard, others: Sequence[BaseRoute] = ()) ->
         Route("/health", health),
         Route("/ready", ready),
         Route("/metrics", metrics),
+        *openai.routes(premises, guard),
         *others,
     ]
     handlers = {Refusal: _refused, HTTPException: _not_so, StoreError: _store, Exception: _ours}
