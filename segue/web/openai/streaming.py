@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from segue.core.ids import LaneKey
 from segue.core.inbox import Entry, InboxState
 from segue.core.preferences import decode
 from segue.core.sending import Delivery, suppress
@@ -202,7 +203,7 @@ def _is_hushed(tx: Transaction, premises: Premises, entry: Entry) -> bool:
     lane = tx.lanes.find(entry.lane_key)
     session = tx.sessions.find(lane.session_id) if lane and lane.session_id else None
     override = decode(session.model_config).send if session else None
-    delivery = Delivery(entry.destination, entry.lane_key)
+    delivery = Delivery(entry.destination, LaneKey(entry.lane_key))
     return suppress(delivery, premises.settings.session.send_policy.policy, override) is not None
 
 
