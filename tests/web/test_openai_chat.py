@@ -12,6 +12,8 @@ from wordy_door import WordyDoor, entries, transcripts, wordy_door
 from wordy_model import Wordy
 
 from segue.core.credentials import Level
+from segue.core.errors import StoreBusy
+from segue.web.openai import saying
 
 HI = [{"role": "user", "content": "hi"}]
 AGENTS = {"helper": {"prompt": "You help."}}
@@ -201,6 +203,27 @@ def test_the_same_call_made_again_is_one_turn(door: WordyDoor) -> None:
 
     door.serve(work)
     assert entries(door.store) == [("slowly please", "done")]
+
+
+def test_a_call_that_was_not_put_down_is_made_ready_once(door: WordyDoor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its conversation is there already; whoever tries again speaks in that one."""
+    token = door.token()
+
+    async def work() -> None:
+        client = door.client(token)
+        with monkeypatch.context() as broken:
+            broken.setattr(saying, "say", not_now)
+            with pytest.raises(openai.InternalServerError) as raised:
+                await said(client, list(HI), extra_headers={"Idempotency-Key": "k1"})
+            assert (raised.value.status_code, raised.value.response.headers["retry-after"]) == (503, "5")
+        assert await said(client, list(HI), extra_headers={"Idempotency-Key": "k1"}) == "You said: hi"
+
+    door.serve(work)
+    assert [len(talk) for talk in transcripts(door.store)] == [2]
+
+
+async def not_now(*_: object) -> None:
+    raise StoreBusy("The store is busy.")
 
 
 def test_whoever_comes_late_to_a_stream_is_told_it_from_the_start(door: WordyDoor) -> None:

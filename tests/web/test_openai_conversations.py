@@ -48,7 +48,7 @@ def message(words: str, role: str = "user") -> Any:
 
 async def words(client: openai.AsyncOpenAI, conversation: str, **more: Any) -> list[str]:
     found = client.conversations.items.list(conversation, **({"order": "asc"} | more))
-    return [one.content[0].text async for one in found]  # type: ignore[union-attr]
+    return [one.content[0].text async for one in found]  # type: ignore[union-attr, index]
 
 
 def test_a_conversation_is_begun_described_and_removed(door: WordyDoor) -> None:
@@ -109,7 +109,7 @@ def test_items_are_told_page_by_page_in_both_directions(door: WordyDoor) -> None
         assert await words(client, begun.id, limit=7) == rising
         assert await words(client, begun.id, limit=7, order="desc") == rising[::-1]
         page = await client.conversations.items.list(begun.id, limit=2)
-        assert [one.content[0].text for one in page.data] == ["24", "23"]  # type: ignore[union-attr]
+        assert [one.content[0].text for one in page.data] == ["24", "23"]  # type: ignore[union-attr, index]
         assert (page.has_more, page.last_id) == (True, page.data[-1].id)
 
     door.serve(work)

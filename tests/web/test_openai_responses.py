@@ -68,7 +68,7 @@ def test_a_response_follows_another(door: WordyDoor) -> None:
         ]
         assert await client.responses.retrieve(second.id) == second
         shown = [one async for one in client.responses.input_items.list(second.id)]
-        assert [one.content[0].text for one in shown] == ["two"]  # type: ignore[union-attr]
+        assert [one.content[0].text for one in shown] == ["two"]  # type: ignore[union-attr, index]
 
     door.serve(work)
     assert len(transcripts(door.store)) == 1
