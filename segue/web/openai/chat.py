@@ -4,11 +4,9 @@ from collections.abc import Sequence
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute
 
-from segue.core.credentials import Level
 from segue.web.openai.answers import COMPLETION, RESPONSE, completion_of
-from segue.web.openai.door import Door, Visit, told
+from segue.web.openai.door import Visit, told
 from segue.web.openai.errors import failed
 from segue.web.openai.placing import CONVERSATION, Wish, behind_answers, checked_name
 from segue.web.openai.saying import agent_named, answered, check_said, named, placed, spoken, standing_of
@@ -18,13 +16,6 @@ from segue.web.openai.wording import Given, given_message
 
 PATH = "/v1/chat/completions"
 NAMES = ("x-segue-conversation", "x-session-id")
-
-
-def routes(door: Door) -> list[BaseRoute]:
-    return [
-        door("POST", PATH, Level.WRITE, create),
-        door("GET", PATH + "/{completion_id}", Level.READ, retrieve),
-    ]
 
 
 async def create(visit: Visit) -> Response:

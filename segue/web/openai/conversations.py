@@ -5,10 +5,9 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from starlette.responses import Response
-from starlette.routing import BaseRoute
 
 from segue import app
-from segue.core.credentials import Credential, Level
+from segue.core.credentials import Credential
 from segue.core.keys import DEFAULT_AGENT
 from segue.core.scope import Principal
 from segue.hookspecs import SessionStarted
@@ -17,7 +16,7 @@ from segue.ports.store import Transaction
 from segue.sessions.calling import digest_of
 from segue.sessions.conversing import Footing, Room, put_down, remove, stand_in
 from segue.sessions.finding import get_session
-from segue.web.openai.door import Door, Visit, told
+from segue.web.openai.door import Visit, told
 from segue.web.openai.placing import CONVERSATION, session_named
 from segue.web.openai.shapes import Conversation, ConversationChange, DeletedConversation, NewConversation
 from segue.web.openai.wording import Given, draft_of, given_item
@@ -25,15 +24,6 @@ from segue.web.openai.wording import Given, draft_of, given_item
 PATH = "/v1/conversations"
 ONE = PATH + "/{conversation_id}"
 _METADATA, _MADE = "api:metadata:", "api:made:"
-
-
-def routes(door: Door) -> list[BaseRoute]:
-    return [
-        door("POST", PATH, Level.WRITE, create),
-        door("GET", ONE, Level.READ, retrieve),
-        door("POST", ONE, Level.WRITE, update),
-        door("DELETE", ONE, Level.ADMIN, delete),
-    ]
 
 
 class _Begun(NamedTuple):

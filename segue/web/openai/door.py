@@ -8,11 +8,11 @@ from typing import TypeVar
 from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from segue.core.credentials import Credential, Level
 from segue.core.errors import SegueError
 from segue.core.scope import Scope
+from segue.core.text import one_line
 from segue.listening.bodies import Refusal, read_body
 from segue.listening.calls import body_of
 from segue.web.guarding import Guard
@@ -48,25 +48,21 @@ class Visit:
 
 
 Work = Callable[[Visit], Awaitable[Response]]
-Door = Callable[[str, str, Level, Work], Route]
 
 
-def door_of(premises: Premises, guard: Guard) -> Door:
-    """Makes routes behind a guard."""
+def behind(premises: Premises, guard: Guard, level: Level, work: Work) -> Callable[[Request], Awaitable[Response]]:
+    """What answers a call, for those whom a guard lets in."""
 
-    def door(method: str, path: str, level: Level, work: Work) -> Route:
-        async def answer(request: Request) -> Response:
-            try:
-                credential = await guard.let_in(request, level)
-                return await work(Visit(premises, credential, request))
-            except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits is told
-                if not isinstance(error, SegueError | ValueError | Refusal | Wrong):
-                    _log.exception("A call of %s failed.", path)
-                return trouble_of(error).answer
+    async def answer(request: Request) -> Response:
+        try:
+            credential = await guard.let_in(request, level)
+            return await work(Visit(premises, credential, request))
+        except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits is told
+            if not isinstance(error, SegueError | ValueError | Refusal | Wrong):
+                _log.exception("A call of %s failed.", one_line(request.url.path))
+            return trouble_of(error).answer
 
-        return Route(path, answer, methods=[method])
-
-    return door
+    return answer
 
 
 def told(shape: BaseModel) -> JSONResponse:

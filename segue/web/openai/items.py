@@ -6,33 +6,20 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute
 
-from segue.core.credentials import Level
 from segue.core.errors import NotFound
 from segue.core.messages import LARGEST_SEQ, Message, Spot, State
 from segue.core.sessions import Session
 from segue.ports.store import Transaction
 from segue.sessions.conversing import footing_in, get_part, put_down, silence, stretches
-from segue.web.openai.conversations import ONE
 from segue.web.openai.conversations import retrieve as retrieve_conversation
-from segue.web.openai.door import Door, Visit, told
+from segue.web.openai.door import Visit, told
 from segue.web.openai.errors import Wrong
 from segue.web.openai.placing import session_named
 from segue.web.openai.shapes import MOST_LISTED, ItemList, NewItems
 from segue.web.openai.wording import Item, draft_of, given_item, item_of, spot_of
 
 _USUAL = 20
-
-
-def routes(door: Door) -> list[BaseRoute]:
-    items = ONE + "/items"
-    return [
-        door("POST", items, Level.WRITE, create),
-        door("GET", items, Level.READ, list_),
-        door("GET", items + "/{item_id}", Level.READ, retrieve),
-        door("DELETE", items + "/{item_id}", Level.WRITE, delete),
-    ]
 
 
 async def create(visit: Visit) -> Response:

@@ -3,14 +3,12 @@
 import time
 
 from starlette.responses import Response
-from starlette.routing import BaseRoute
 
-from segue.core.credentials import Level
 from segue.core.inbox import Entry, InboxState
 from segue.ports.store import Transaction
 from segue.sessions.accepting import cancel as cancel_entries
 from segue.web.openai.answers import RESPONSE, response_of
-from segue.web.openai.door import Door, Visit, told
+from segue.web.openai.door import Visit, told
 from segue.web.openai.errors import Wrong
 from segue.web.openai.placing import Wish
 from segue.web.openai.saying import agent_named, answered, check_said, named, placed, spoken, standing_of
@@ -22,16 +20,6 @@ from segue.web.rpc.method import Caller
 
 PATH = "/v1/responses"
 CANCELLED = "It was cancelled by the program that had asked."
-_ONE = PATH + "/{response_id}"
-
-
-def routes(door: Door) -> list[BaseRoute]:
-    return [
-        door("POST", PATH, Level.WRITE, create),
-        door("GET", _ONE, Level.READ, retrieve),
-        door("POST", _ONE + "/cancel", Level.WRITE, cancel),
-        door("GET", _ONE + "/input_items", Level.READ, input_items),
-    ]
 
 
 async def create(visit: Visit) -> Response:

@@ -23,6 +23,9 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 Ignored = Annotated[Any, Field(default=None, description="Taken and ignored.")]
 
 
+_EMPTY: dict[str, Any] = {"maxItems": 0}
+
+
 class Closed(BaseModel):
     """A shape that is all that is taken or told."""
 
@@ -33,7 +36,9 @@ class Asked(Closed):
     """What both ways of asking have in common."""
 
     stream: bool | None = False
-    tools: list[Any] | None = Field(None, description="Must be empty: the agent has tools of its own.")
+    tools: list[Any] | None = Field(
+        None, description="Must be empty: the agent has tools of its own.", json_schema_extra=_EMPTY
+    )
     metadata: Ignored
     moderation: Ignored
     parallel_tool_calls: Ignored
@@ -78,10 +83,12 @@ class ChatRequest(Asked):
     stream_options: StreamOptions | None = None
     n: Literal[1] | None = None
     logprobs: Literal[False] | None = None
-    functions: list[Any] | None = Field(None, description="Must be empty.")
+    functions: list[Any] | None = Field(None, description="Must be empty.", json_schema_extra=_EMPTY)
     response_format: dict[str, Any] | None = Field(None, description='Only {"type": "text"}.')
     modalities: list[str] | None = Field(None, description='Only ["text"].')
-    stop: str | list[str] | None = Field(None, description="Must be empty.")
+    stop: str | list[str] | None = Field(
+        None, description="Must be empty.", json_schema_extra=_EMPTY | {"maxLength": 0}
+    )
     audio: None = None
     web_search_options: None = None
     frequency_penalty: Ignored
