@@ -110,6 +110,8 @@ def test_a_response_is_told_event_by_event(door: WordyDoor) -> None:
         assert last.type == "response.completed"
         assert deltas == last.response.output_text == "Let me look.\n\nThere it is."
         assert await client.responses.retrieve(last.response.id) == last.response
+        with pytest.raises(openai.BadRequestError, match="beginning"):
+            await client.responses.retrieve(last.response.id, stream=True, starting_after=3)
         again = [one async for one in await client.responses.retrieve(last.response.id, stream=True)]
         assert [one.type for one in again] == ORDER
         assert again[-1] == last.model_copy(update={"sequence_number": len(ORDER) - 1})

@@ -44,7 +44,8 @@ def _operation(one: Operation, reference: Callable[[type[BaseModel]], Schema]) -
     }
     if one.takes is not None:
         taken = {"application/json": {"schema": reference(one.takes)}}
-        told["requestBody"] = {"required": True, "content": taken}
+        is_needed = any(field.is_required() for field in one.takes.model_fields.values())
+        told["requestBody"] = {"required": is_needed, "content": taken}
     return told
 
 

@@ -41,8 +41,9 @@ async def create(visit: Visit) -> Response:
 
 async def retrieve(visit: Visit) -> Response:
     """A response as it stands; as a stream from its beginning."""
+    is_streamed = _is_streamed(visit)
     standing = await standing_of(visit, _name(visit))
-    if visit.request.query_params.get("stream") != "true":
+    if not is_streamed:
         return told(response_of(standing))
     with opening() as stack:
         onlooker = stack.enter_context(visit.premises.onlookers.watching(standing.entry.lane_key))
@@ -100,6 +101,15 @@ def _name(visit: Visit) -> str:
     if not name.startswith(RESPONSE):
         raise Wrong(f"Response with id '{name}' not found.", code="not_found", status=404)
     return name
+
+
+def _is_streamed(visit: Visit) -> bool:
+    asked = visit.request.query_params
+    if asked.get("starting_after"):
+        raise Wrong("A stream is told from its beginning: leave this out.", "starting_after", "unsupported_parameter")
+    if (said := asked.get("stream", "false")) not in ("true", "false"):
+        raise Wrong("'stream' must be true or false.", "stream", "invalid_value")
+    return said == "true"
 
 
 def _cancel(tx: Transaction, entry: Entry, now: float) -> bool:
