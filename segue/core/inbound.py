@@ -46,6 +46,8 @@ class Inbound(NamedTuple):
     """Who says it, when the door knows them by a token."""
     lane: str | None = None
     """The key of the lane that it is said in, when that is not the one of where it comes from."""
+    is_verbatim: bool = False
+    """Whether it is nothing but words, also when it looks like a command."""
 
 
 def kept(inbound: Inbound) -> Inbound:

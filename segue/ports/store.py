@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, Proto
 
 from segue.core.insights import Conversation, Group, PriceTable, Slot, Spending
 from segue.core.lineage import Link
-from segue.core.messages import Draft, Message, Said
+from segue.core.messages import LARGEST_SEQ, Draft, Message, Said
 from segue.core.policy import ResetReason
 from segue.core.scope import Scope
 from segue.core.sessions import Listed, Session
@@ -175,8 +175,8 @@ class Messages(Protocol):
     def last_user_seqs(self, session_id: str, limit: int | None = None) -> list[int]:
         """Where people said something, the newest first; a note about left-out messages is not theirs."""
 
-    def mark(self, session_id: str, first_seq: int, old: str, new: str) -> int:
-        """Change the state of every message from `first_seq` on that is in state `old`."""
+    def mark(self, session_id: str, first_seq: int, old: str, new: str, last_seq: int = LARGEST_SEQ) -> int:
+        """Change the state of every message from `first_seq` on, or up to another, that is in state `old`."""
 
     def prune(self, session_id: str, seq: int, noted: str) -> bool:
         """Note how much of a tool's result a model is still shown."""

@@ -58,7 +58,8 @@ def admit(tx: Transaction, inbound: Inbound, routing: Routing, keys: KeyRules, n
             source = inbound.source
             tx.inbox.move_cursor(source.platform, source.account or "", *inbound.cursor)
         return ignored
-    reading = routing.read(inbound) if inbound.is_person else Reading(Want.PLAIN, inbound.text)
+    is_read = inbound.is_person and not inbound.is_verbatim
+    reading = routing.read(inbound) if is_read else Reading(Want.PLAIN, inbound.text)
     known = with_route_known(tx, inbound)
     entry = entry_in_lane(known, keys, routing.agent(inbound), reading.want, now)._replace(text=reading.text)
     if inbound.lane is not None:
@@ -87,7 +88,8 @@ def _ignored(tx: Transaction, inbound: Inbound, routing: Routing, keys: KeyRules
         return Ignored(Reason.OWN)
     if inbound.principal is not None:
         role = Role.OWNER if inbound.principal == OWNER else Role.PERSON
-        return Ignored(COMMAND_OF_OWNERS) if is_withheld(inbound.text, role) else None
+        is_held = not inbound.is_verbatim and is_withheld(inbound.text, role)
+        return Ignored(COMMAND_OF_OWNERS) if is_held else None
     rules = routing.access(inbound.source.platform)
     if rules is None:
         return None

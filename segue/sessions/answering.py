@@ -20,7 +20,7 @@ from segue.core.silence import is_silent
 from segue.core.situation import Earlier
 from segue.core.streaming import balanced
 from segue.core.text import one_line, shorten
-from segue.core.turns import Turn, TurnState
+from segue.core.turns import ANSWER, Turn, TurnState
 from segue.ports.store import Transaction
 from segue.sessions import turning
 from segue.sessions.accepting import SUMMARISED
@@ -106,7 +106,7 @@ def begin_answer(tx: Transaction, batch: Batch, house: House, claim: Claim) -> B
     opened = open_session(tx, arrival, _rules_now(tx, house))
     if isinstance(opened.decision, Start | Reset):
         owe_farewell(tx, before, opened, f"{batch.turn_id}-farewell", batch.run_id, batch.now)
-    if isinstance(opened.decision, Start | Reset) or _is_bare(opened.session):
+    if isinstance(opened.decision, Start | Reset) or _is_bare(tx, opened.session):
         opened = furnish(tx, opened, house)
         _tell_reset(tx, opened, first, house)
     lease = claim(tx, opened.session.id, opened.session.principal)
@@ -188,9 +188,10 @@ _ENDS = {
 }
 
 
-def _is_bare(session: Session) -> bool:
-    """Whether a session was begun from outside, and nobody has told it yet where it is."""
-    return session.system_prompt is None and session.model_config is None and not session.message_count
+def _is_bare(tx: Transaction, session: Session) -> bool:
+    """Whether a session was begun from outside, with or without words, and nobody has told it yet where it is."""
+    is_untold = session.system_prompt is None and session.model_config is None
+    return is_untold and (not session.message_count or tx.turns.latest(session.id, ANSWER) is None)
 
 
 def is_waiting(tx: Transaction, entry: Entry) -> bool:

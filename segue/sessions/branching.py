@@ -29,17 +29,22 @@ def branch_session(
     now: float,
     title: str | None = None,
     cwd: str | None = None,
+    upto: int | None = None,
 ) -> Session:
-    """A new session in which a model is told the same as in another one. It belongs to whoever asks for it."""
+    """A new session in which a model is told the same as in another one, or as up to one of its messages.
+
+    It belongs to whoever asks for it.
+    """
     origin = get_session(tx, session_id)
-    told = _told(tx, origin)
+    told = [one for one in _told(tx, origin) if upto is None or one.session_id != session_id or one.seq <= upto]
     if not told:
         raise InvalidSession("Nothing has been said yet, so there is nothing to branch from.")
     insert_session(tx, _branch(tx, origin, branch_id, source, now)._replace(cwd=origin.cwd or cwd))
     for seq, message in _numbered(told):
         tx.messages.insert(branch_id, seq, State.LIVE, _draft(message))
     tx.sessions.recount(branch_id)
-    tx.sessions.change(branch_id, first_line=origin.first_line, context_tokens=origin.context_tokens)
+    counted = origin.context_tokens if upto is None else None  # of less than all nobody has counted anything
+    tx.sessions.change(branch_id, first_line=origin.first_line, context_tokens=counted)
     tx.sessions.tag(branch_id, tx.sessions.tags([origin.id]).get(origin.id, []))
     _name(tx, branch_id, origin, clean_title(title))
     return get_session(tx, branch_id)

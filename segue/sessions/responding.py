@@ -5,6 +5,7 @@ from typing import NamedTuple
 from segue.core.inbox import Entry, InboxState
 from segue.core.messages import Message
 from segue.core.outbox import OutboxState, What
+from segue.core.turns import Turn
 from segue.ports.store import Transaction
 
 HELD_BACK = "The answer was written and is held back by the send policy."
@@ -50,7 +51,13 @@ def _added(tx: Transaction, entry: Entry) -> list[Message]:
         return []
     after = tx.turns.next_after(turn)
     rows = tx.messages.of(turn.session_id, after=turn.first_seq - 1)
-    return [row for row in rows if row.role != "user" and (after is None or row.seq < after.first_seq)]
+    return [row for row in rows if row.role != "user" and is_within(turn, after, row)]
+
+
+def is_within(turn: Turn, after: Turn | None, row: Message) -> bool:
+    """Whether a message was said in a turn, and not put down behind it by somebody else."""
+    is_before = after is None or row.seq < after.first_seq
+    return turn.first_seq <= row.seq and is_before and (turn.ended_at is None or row.timestamp <= turn.ended_at)
 
 
 def _told(tx: Transaction, entry: Entry) -> tuple[list[str], list[str]]:

@@ -5,7 +5,7 @@ from functools import cache, partial
 from typing import Any
 
 from segue.core.errors import SessionNotFound
-from segue.core.messages import Draft, Message, Said, State
+from segue.core.messages import LARGEST_SEQ, Draft, Message, Said, State
 from segue.core.moments import SLOT
 from segue.core.queueing import LEFT_OUT_PATTERN
 from segue.core.scope import Scope
@@ -105,12 +105,12 @@ class SqlMessages(Messages):
         sql = f"SELECT m.seq FROM messages m WHERE {where.sql} ORDER BY m.seq DESC LIMIT :limit"
         return [row[0] for row in self._db.rows(sql, where.parameters | {"limit": ALL if limit is None else limit})]
 
-    def mark(self, session_id: str, first_seq: int, old: str, new: str) -> int:
+    def mark(self, session_id: str, first_seq: int, old: str, new: str, last_seq: int = LARGEST_SEQ) -> int:
         self._check(session_id)
         sql = """
             UPDATE messages SET state = :new
-            WHERE session_id = :session_id AND seq >= :first_seq AND state = :old"""
-        parameters = {"session_id": session_id, "first_seq": first_seq, "old": old, "new": new}
+            WHERE session_id = :session_id AND seq >= :first_seq AND seq <= :last_seq AND state = :old"""
+        parameters = {"session_id": session_id, "first_seq": first_seq, "last_seq": last_seq, "old": old, "new": new}
         return self._db.run(sql, parameters)
 
     def prune(self, session_id: str, seq: int, noted: str) -> bool:

@@ -3,26 +3,29 @@
 from functools import cache
 from typing import Any, Literal
 
+from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from segue import __version__
+from segue.web.openai import documenting as openai
 from segue.web.rpc.catalogue import METHODS
 from segue.web.rpc.dispatching import MOST_TOGETHER
-from segue.web.rpc.method import Closed, Method
+from segue.web.rpc.method import Method
 
 _REF = "#/components/schemas/{model}"
 _ABOUT = (
     "Conversations of AI agents, as JSON-RPC 2.0: POST /rpc, or a WebSocket at the same address, which is also told"
-    " what happens in conversations."
+    " what happens in conversations. Under /v1 the same agents answer clients of OpenAI."
 )
 _ID = {"type": ["string", "number", "null"]}
 
 
 @cache
 def document() -> dict[str, Any]:
-    models = {model for method in METHODS.values() for model in (method.params, method.result)}
+    models: set[type[BaseModel]] = {model for method in METHODS.values() for model in (method.params, method.result)}
+    models |= openai.SHAPES
     ordered = sorted(models, key=lambda one: f"{one.__module__}.{one.__qualname__}")
-    wanted: list[tuple[type[Closed], Literal["validation"]]] = [(model, "validation") for model in ordered]
+    wanted: list[tuple[type[BaseModel], Literal["validation"]]] = [(model, "validation") for model in ordered]
     names, schemas = models_json_schema(wanted, ref_template=_REF)
     references = {model: names[model, "validation"] for model in models}
     requests = [_request(method, references[method.params]) for method in METHODS.values()]
@@ -38,6 +41,7 @@ def document() -> dict[str, Any]:
             "/ready": _ready(),
             "/metrics": _metrics(),
             "/openapi.json": _itself(),
+            **openai.paths(lambda shape: references[shape]),
         },
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},

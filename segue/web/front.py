@@ -13,8 +13,10 @@ from starlette.websockets import WebSocket
 from segue.core.errors import StoreError
 from segue.listening.bodies import Refusal, read_body
 from segue.listening.calls import body_of
+from segue.web import openai
 from segue.web.document import document
 from segue.web.guarding import Guard
+from segue.web.openai.errors import Trouble
 from segue.web.premises import Premises
 from segue.web.rpc.catalogue import METHODS
 from segue.web.rpc.dispatching import answered, failed
@@ -82,6 +84,7 @@ def front(premises: Premises, guard: Guard, others: Sequence[BaseRoute] = ()) ->
         Route("/health", health),
         Route("/ready", ready),
         Route("/metrics", metrics),
+        *openai.routes(premises, guard),
         *others,
     ]
     handlers = {Refusal: _refused, HTTPException: _not_so, StoreError: _store, Exception: _ours}
@@ -93,8 +96,11 @@ async def _refused(_request: Request, error: Exception) -> Response:
     return JSONResponse({"error": str(error)}, error.status, error.headers)
 
 
-async def _not_so(_request: Request, error: Exception) -> Response:
+async def _not_so(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if openai.is_ours(request):
+        sentence = f"{error.detail}: {request.method} {request.url.path}."
+        return Trouble(error.status_code, sentence, code="unknown_url", headers=error.headers or {}).answer
     return JSONResponse({"error": f"{error.detail}."}, error.status_code, error.headers)
 
 

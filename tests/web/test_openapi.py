@@ -11,7 +11,7 @@ from gateway_there import There, gateway_at
 from segue.web.document import document
 from segue.web.rpc.catalogue import METHODS
 
-EXAMPLES = 40
+EXAMPLES, FEW_EXAMPLES = 40, 20
 
 
 @pytest.fixture(scope="module")
@@ -42,12 +42,28 @@ def _long(model: type) -> str:
 @pytest.mark.process
 def test_somebody_who_only_read_the_document_is_not_deceived(there: There, tmp_path: Path) -> None:
     """JSON-RPC says in its answer that something was wrong, so that no status is looked at for that."""
+    phases = ("--phases", "examples,coverage,fuzzing", "-n", str(EXAMPLES))
+    call_as_written(there, tmp_path, "negative_data_rejection", *phases, "--exclude-path-regex", "^/v1/")
+
+
+@pytest.mark.process
+def test_somebody_who_only_read_what_openai_has_is_not_deceived(there: There, tmp_path: Path) -> None:
+    """What items and messages must be is said in sentences, so that not everything of the right form is taken.
+
+    Whoever calls without a token again and again is told so in another way after a while.
+    """
+    excluded = "positive_data_acceptance,ignored_auth,missing_required_header"
+    phases = ("--phases", "fuzzing", "-n", str(FEW_EXAMPLES))
+    call_as_written(there, tmp_path, excluded, *phases, "--include-path-regex", "^/v1/")
+
+
+def call_as_written(there: There, folder: Path, excluded: str, *which: str) -> None:
     command = [
-        *(sys.executable, "-m", "schemathesis.cli", "run", f"{there.url}/openapi.json"),
-        *("-H", f"Authorization: Bearer {there.token}", "--phases", "examples,coverage,fuzzing"),
-        *("-n", str(EXAMPLES), "--seed", "1", "--exclude-checks", "negative_data_rejection", "--no-color"),
+        *(sys.executable, "-m", "schemathesis.cli", "run", f"{there.url}/openapi.json", *which),
+        *("-H", f"Authorization: Bearer {there.token}"),
+        *("--seed", "1", "--exclude-checks", excluded, "--no-color"),
     ]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=110)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=110)
     assert done.returncode == 0, done.stdout[-8000:]
     assert "generated" in done.stdout
     assert "Traceback" not in there.log

@@ -22,6 +22,7 @@ def inbound_of(
     parts: list[dict[str, Any]] | None = None,
     agent: str | None = None,
     lane: str | None = None,
+    is_verbatim: bool = False,
 ) -> Inbound:
     """A message as it is put down. With too many before it, it is not taken, and the program calls again."""
     return Inbound(
@@ -33,4 +34,5 @@ def inbound_of(
         agent=agent,
         principal=principal,
         lane=lane,
+        is_verbatim=is_verbatim,
     )

@@ -1,0 +1,100 @@
+"""`/v1/conversations`: begun, described, and moved into the trash."""
+
+import json
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from starlette.responses import Response
+
+from segue import app
+from segue.core.credentials import Credential
+from segue.core.keys import DEFAULT_AGENT
+from segue.core.scope import Principal
+from segue.hookspecs import SessionStarted
+from segue.platforms.api_server.inbound import source_of
+from segue.ports.store import Transaction
+from segue.sessions.calling import digest_of
+from segue.sessions.conversing import Footing, Room, put_down, remove, stand_in
+from segue.sessions.finding import get_session
+from segue.web.openai.door import Visit, told
+from segue.web.openai.placing import CONVERSATION, session_named
+from segue.web.openai.shapes import Conversation, ConversationChange, DeletedConversation, NewConversation
+from segue.web.openai.wording import Given, draft_of, given_item
+
+PATH = "/v1/conversations"
+ONE = PATH + "/{conversation_id}"
+_METADATA, _MADE = "api:metadata:", "api:made:"
+
+
+class _Begun(NamedTuple):
+    conversation: Conversation
+    footing: Footing | None = None
+
+
+async def create(visit: Visit) -> Response:
+    """Begin a conversation, with what was said in it before."""
+    asked = await visit.body(NewConversation)
+    given = [given_item(one, f"items[{number}]") for number, one in enumerate(asked.items or [])]
+    key = visit.request.headers.get("idempotency-key")
+    now = datetime.now(UTC)
+    begun = await visit.premises.write(
+        visit.scope, _begin, visit.credential, given, asked.metadata or {}, app.new_session_id(), now, key
+    )
+    if footing := begun.footing:
+        lane = footing.lane
+        visit.premises.gateway.told(SessionStarted(lane.key, footing.session_id, lane.principal))
+    return told(begun.conversation)
+
+
+async def retrieve(visit: Visit) -> Response:
+    """A conversation, without what was said in it."""
+    return told(await visit.premises.read(visit.scope, _shown, visit.path("conversation_id")))
+
+
+async def update(visit: Visit) -> Response:
+    """Describe a conversation otherwise."""
+    asked = await visit.body(ConversationChange)
+
+    def work(tx: Transaction) -> Conversation:
+        session_id = get_session(tx, session_named(visit.path("conversation_id"))).id
+        tx.meta.set(_METADATA + session_id, json.dumps(asked.metadata or {}))
+        return _shown(tx, visit.path("conversation_id"))
+
+    return told(await visit.premises.write(visit.scope, work))
+
+
+async def delete(visit: Visit) -> Response:
+    """Move a conversation into the trash, from where the owner can bring it back."""
+    name = visit.path("conversation_id")
+    now = datetime.now(UTC).timestamp()
+    await visit.premises.write(visit.scope, remove, session_named(name), now)
+    return told(DeletedConversation(id=name))
+
+
+def _begin(
+    tx: Transaction,
+    credential: Credential,
+    given: list[Given],
+    metadata: dict[str, str],
+    fresh_id: str,
+    now: datetime,
+    key: str | None,
+) -> _Begun:
+    made = _MADE + digest_of(credential.client, key)
+    if key and (kept := tx.meta.get(made)) and tx.sessions.find(kept):
+        return _Begun(_shown(tx, CONVERSATION + kept))
+    name = CONVERSATION + fresh_id
+    room = Room(DEFAULT_AGENT, source_of(credential.client, name), Principal(credential.principal))
+    footing = stand_in(tx, room, fresh_id, now)
+    put_down(tx, footing, [draft_of(one, now.timestamp()) for one in given])
+    if metadata:
+        tx.meta.set(_METADATA + fresh_id, json.dumps(metadata))
+    if key:
+        tx.meta.set(made, fresh_id)
+    return _Begun(_shown(tx, name), footing)
+
+
+def _shown(tx: Transaction, name: str) -> Conversation:
+    session = get_session(tx, session_named(name))
+    metadata = json.loads(tx.meta.get(_METADATA + session.id) or "{}")
+    return Conversation(id=name, created_at=int(session.started_at), metadata=metadata)

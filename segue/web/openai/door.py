@@ -1,0 +1,69 @@
+"""How a call under /v1 is taken: who makes it, what it says, and what they are told when it cannot be answered."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pydantic import BaseModel
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from segue.core.credentials import Credential, Level
+from segue.core.errors import SegueError
+from segue.core.scope import Scope
+from segue.core.text import one_line
+from segue.listening.bodies import Refusal, read_body
+from segue.listening.calls import body_of
+from segue.web.guarding import Guard
+from segue.web.openai.errors import Wrong, trouble_of
+from segue.web.premises import Premises
+
+_log = logging.getLogger(__name__)
+
+S = TypeVar("S", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A call that was let in."""
+
+    premises: Premises
+    credential: Credential
+    request: Request
+
+    @property
+    def scope(self) -> Scope:
+        return self.credential.scope
+
+    async def body(self, shape: type[S]) -> S:
+        """What it says, in the shape that it must have."""
+        said = read_body(await body_of(self.request) or b"{}")
+        if not isinstance(said, dict):
+            raise Wrong("The body must be a JSON object.", code="invalid_value")
+        return shape.model_validate(said)
+
+    def path(self, name: str) -> str:
+        return str(self.request.path_params[name])
+
+
+Work = Callable[[Visit], Awaitable[Response]]
+
+
+def behind(premises: Premises, guard: Guard, level: Level, work: Work) -> Callable[[Request], Awaitable[Response]]:
+    """What answers a call, for those whom a guard lets in."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            credential = await guard.let_in(request, level)
+            return await work(Visit(premises, credential, request))
+        except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits is told
+            if not isinstance(error, SegueError | ValueError | Refusal | Wrong):
+                _log.exception("A call of %s failed.", one_line(request.url.path))
+            return trouble_of(error).answer
+
+    return answer
+
+
+def told(shape: BaseModel) -> JSONResponse:
+    return JSONResponse(shape.model_dump(mode="json"))

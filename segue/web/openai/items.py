@@ -1,0 +1,126 @@
+"""`/v1/conversations/{id}/items`: what was said in a conversation, item by item."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from segue.core.errors import NotFound
+from segue.core.messages import LARGEST_SEQ, Message, Spot, State
+from segue.core.sessions import Session
+from segue.ports.store import Transaction
+from segue.sessions.conversing import footing_in, get_part, put_down, silence, stretches
+from segue.web.openai.conversations import retrieve as retrieve_conversation
+from segue.web.openai.door import Visit, told
+from segue.web.openai.errors import Wrong
+from segue.web.openai.placing import session_named
+from segue.web.openai.shapes import MOST_LISTED, ItemList, NewItems
+from segue.web.openai.wording import Item, draft_of, given_item, item_of, spot_of
+
+_USUAL = 20
+
+
+async def create(visit: Visit) -> Response:
+    """Put items down at the end of a conversation; nobody answers them."""
+    asked = await visit.body(NewItems)
+    given = [given_item(one, f"items[{number}]") for number, one in enumerate(asked.items)]
+    drafts = [draft_of(one, time.time()) for one in given]
+
+    def work(tx: Transaction) -> list[Message]:
+        return put_down(tx, footing_in(tx, _session(visit)), drafts)
+
+    rows = await visit.premises.write(visit.scope, work)
+    return told(_listed([item for row in rows if (item := item_of(row))], has_more=False))
+
+
+async def list_(visit: Visit) -> Response:
+    """The items of a conversation, the newest first unless asked otherwise."""
+    limit, is_rising, after = _paging(visit.request)
+    session_id = _session(visit)
+    found = await visit.premises.read(visit.scope, _page, session_id, after, limit + 1, is_rising)
+    return told(_listed(found[:limit], has_more=len(found) > limit))
+
+
+async def retrieve(visit: Visit) -> Response:
+    """One item."""
+
+    def work(tx: Transaction) -> Item:
+        row = _row(tx, _session(visit), visit.path("item_id"))
+        item = item_of(row)
+        if item is None:
+            raise NotFound("There is no such item.")
+        return item
+
+    return JSONResponse(await visit.premises.read(visit.scope, work))
+
+
+async def delete(visit: Visit) -> Response:
+    """Take an item out of a conversation. The conversation is told."""
+
+    def work(tx: Transaction) -> None:
+        row = _row(tx, _session(visit), visit.path("item_id"))
+        silence(tx, row.session_id, row.seq)
+
+    await visit.premises.write(visit.scope, work)
+    return await retrieve_conversation(visit)
+
+
+def _session(visit: Visit) -> str:
+    return session_named(visit.path("conversation_id"))
+
+
+def _row(tx: Transaction, session_id: str, item_id: str) -> Message:
+    spot = spot_of(item_id)
+    if spot is None or spot.seq > LARGEST_SEQ:
+        raise NotFound("There is no such item.")
+    row = tx.messages.find_seq(get_part(tx, session_id, spot.session_id).id, spot.seq)
+    if row is None or row.state == State.UNDONE:
+        raise NotFound("There is no such item.")
+    return row
+
+
+def _paging(request: Request) -> tuple[int, bool, Spot | None]:
+    asked = request.query_params
+    limit = asked.get("limit", str(_USUAL))
+    if not (limit.isascii() and limit.isdigit() and 1 <= int(limit[:9]) <= MOST_LISTED):
+        raise Wrong(f"'limit' must be between 1 and {MOST_LISTED}.", "limit", "invalid_value")
+    if (order := asked.get("order", "desc")) not in ("asc", "desc"):
+        raise Wrong("'order' must be asc or desc.", "order", "invalid_value")
+    after = spot_of(asked["after"]) if asked.get("after") else None
+    if asked.get("after") and (after is None or after.seq > LARGEST_SEQ):
+        raise Wrong("'after' must be the id of an item.", "after", "invalid_value")
+    return int(limit), order == "asc", after
+
+
+def _page(tx: Transaction, session_id: str, after: Spot | None, most: int, is_rising: bool) -> list[Item]:
+    """So many items behind another one, in the order that is asked for."""
+    parts = stretches(tx, session_id)
+    if not is_rising:
+        parts = parts[::-1]
+    if after is not None:
+        names = [part.id for part in parts]
+        if after.session_id not in names:
+            raise Wrong("'after' must be the id of an item.", "after", "invalid_value")
+        parts = parts[names.index(after.session_id) :]
+    found: list[Item] = []
+    for row in _rows(tx, parts, after, is_rising):
+        if item := item_of(row):
+            found.append(item)
+        if len(found) == most:
+            break
+    return found
+
+
+def _rows(tx: Transaction, parts: list[Session], after: Spot | None, is_rising: bool) -> Iterator[Message]:
+    for part in parts:
+        rows = [row for row in tx.messages.of(part.id, every_state=True) if row.state != State.UNDONE]
+        if after is not None and part.id == after.session_id:
+            rows = [row for row in rows if (row.seq > after.seq if is_rising else row.seq < after.seq)]
+        yield from rows if is_rising else reversed(rows)
+
+
+def _listed(items: list[dict[str, Any]], *, has_more: bool) -> ItemList:
+    first, last = (items[0]["id"], items[-1]["id"]) if items else (None, None)
+    return ItemList(data=items, first_id=first, last_id=last, has_more=has_more)

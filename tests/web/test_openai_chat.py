@@ -1,0 +1,386 @@
+"""Chat completions, as the official client makes them."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+from openai import AsyncOpenAI
+from wordy_door import WordyDoor, entries, transcripts, wordy_door
+from wordy_model import Wordy
+
+from segue.core.credentials import Level
+from segue.core.errors import StoreBusy
+from segue.web.openai import saying
+
+HI = [{"role": "user", "content": "hi"}]
+AGENTS = {"helper": {"prompt": "You help."}}
+
+
+@pytest.fixture
+def door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WordyDoor]:
+    with wordy_door(tmp_path, monkeypatch, agents=AGENTS) as opened:
+        yield opened
+
+
+async def said(client: AsyncOpenAI, messages: list[Any], **more: Any) -> str:
+    answer = await client.chat.completions.create(model="main", messages=messages, **more)
+    return answer.choices[0].message.content or ""
+
+
+async def streamed(client: AsyncOpenAI, messages: list[Any], **more: Any) -> list[Any]:
+    stream = await client.chat.completions.create(model="main", messages=messages, stream=True, **more)
+    return [chunk async for chunk in stream]
+
+
+def pieces(chunks: list[Any]) -> list[str]:
+    return [chunk.choices[0].delta.content for chunk in chunks if chunk.choices and chunk.choices[0].delta.content]
+
+
+def test_a_chat_is_answered(door: WordyDoor) -> None:
+    token = door.token()
+
+    async def work() -> None:
+        client = door.client(token)
+        answer = await client.chat.completions.create(model="segue", messages=HI)  # type: ignore[arg-type]
+        assert answer.id.startswith("chatcmpl-")
+        assert (answer.model, answer.choices[0].finish_reason) == ("segue", "stop")
+        assert answer.choices[0].message.content == "You said: hi"
+        assert answer.usage is not None
+        assert (answer.usage.prompt_tokens, answer.usage.completion_tokens) == (7, 3)
+        again = await client.chat.completions.retrieve(answer.id)
+        assert again == answer
+
+    door.serve(work)
+    assert entries(door.store) == [("hi", "done")]
+
+
+def test_a_chat_is_told_word_by_word_and_what_is_told_is_the_answer(door: WordyDoor) -> None:
+    token = door.token()
+
+    async def work() -> None:
+        client = door.client(token)
+        chunks = await streamed(client, HI, stream_options={"include_usage": True})
+        assert chunks[0].choices[0].delta.role == "assistant"
+        assert pieces(chunks) == ["You", " said:", " hi"]
+        assert [one.choices[0].finish_reason for one in chunks if one.choices][-1] == "stop"
+        assert chunks[-1].usage.total_tokens == 10
+        looked = await streamed(client, [{"role": "user", "content": "look it up"}])
+        assert "".join(pieces(looked)) == "Let me look.\n\nThere it is."
+        stored = await client.chat.completions.retrieve(looked[0].id)
+        assert stored.choices[0].message.content == "Let me look.\n\nThere it is."
+
+    door.serve(work)
+
+
+def test_a_client_that_sends_its_history_back_goes_on_in_its_conversation(door: WordyDoor) -> None:
+    token = door.token()
+
+    async def work() -> None:
+        client = door.client(token)
+        history: list[Any] = [{"role": "system", "content": "Be brief."}]
+        for words in ("one", "two", "three"):
+            history.append({"role": "user", "content": words})
+            history.append({"role": "assistant", "content": await said(client, history)})
+        told = [(one["role"], one["content"]) for one in Wordy.asked[-1].conversation]
+        assert told == [(one["role"], one["content"]) for one in history[:-1]]
+
+    door.serve(work)
+    talks = [talk for talk in transcripts(door.store) if talk]
+    assert len(talks) == 1
+    assert len(talks[0]) == 7
+
+
+def test_a_history_that_was_not_said_here_is_stored_first(door: WordyDoor) -> None:
+    token = door.token()
+    elsewhere: list[Any] = [
+        {"role": "user", "content": "What is up?"},
+        {"role": "assistant", "content": None, "tool_calls": [_call()]},
+        {"role": "tool", "tool_call_id": "c1", "content": "All is well."},
+        {"role": "assistant", "content": "Nothing."},
+        {"role": "user", "content": "good"},
+    ]
+
+    async def work() -> None:
+        client = door.client(token)
+        assert await said(client, elsewhere) == "You said: good"
+        told = Wordy.asked[-1].conversation
+        assert [one["role"] for one in told] == ["user", "assistant", "tool", "assistant", "user"]
+        assert told[1]["tool_calls"] == [_call()]
+        assert await said(client, elsewhere) == "You said: good"  # asked again, it is another conversation
+
+    door.serve(work)
+    assert [len(talk) for talk in transcripts(door.store)] == [6, 6]
+
+
+def _call() -> dict[str, Any]:
+    return {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+
+
+def test_an_answer_that_is_asked_for_again_begins_a_branch(door: WordyDoor) -> None:
+    token = door.token()
+
+    async def work() -> None:
+        client = door.client(token)
+        history: list[Any] = [*HI, {"role": "assistant", "content": await said(client, list(HI))}]
+        await said(client, [*history, {"role": "user", "content": "left"}])
+        await said(client, [*history, {"role": "user", "content": "right"}])
+        told = [one["content"] for one in Wordy.asked[-1].conversation]
+        assert told == ["hi", "You said: hi", "right"]
+
+    door.serve(work)
+    ends = sorted(talk[-1][1] or "" for talk in transcripts(door.store))
+    assert ends == ["You said: left", "You said: right"]
+
+
+def test_a_conversation_that_is_named_needs_no_history(door: WordyDoor) -> None:
+    token = door.token()
+
+    async def work() -> None:
+        client = door.client(token, default_headers={"X-Segue-Conversation": "trip"})
+        system = {"role": "system", "content": "Be brief."}
+        await said(client, [system, *HI])
+        await said(client, [system, {"role": "user", "content": "and again"}])
+        await said(client, [system, *HI, {"role": "assistant", "content": "?"}, {"role": "user", "content": "third"}])
+        told = [one["content"] for one in Wordy.asked[-1].conversation]
+        assert told == ["Be brief.", "hi", "You said: hi", "and again", "You said: and again", "third"]
+
+    door.serve(work)
+    assert len(transcripts(door.store)) == 1
+
+
+def test_what_looks_like_a_command_is_words(door: WordyDoor) -> None:
+    token = door.token(level=Level.WRITE, principal="telegram:5")
+
+    async def work() -> None:
+        assert await said(door.client(token), [{"role": "user", "content": "/new"}]) == "You said: /new"
+
+    door.serve(work)
+
+
+def test_a_client_that_leaves_finds_its_answer_later(door: WordyDoor) -> None:
+    token = door.token()
+
+    async def work() -> None:
+        client = door.client(token)
+        stream = await client.chat.completions.create(
+            model="main", messages=[{"role": "user", "content": "slowly please"}], stream=True
+        )
+        telling = aiter(stream)
+        first = await anext(telling)
+        assert (await anext(telling)).choices[0].delta.content == "You"
+        await stream.close()
+        assert entries(door.store) == [("slowly please", "running")]
+        await door.quiet()
+        found = await client.chat.completions.retrieve(first.id)
+        assert found.choices[0].message.content == "You said: slowly please"
+        response = await client.responses.retrieve(first.id.replace("chatcmpl-", "resp_"))
+        assert response.output_text == "You said: slowly please"
+
+    door.serve(work)
+    assert entries(door.store) == [("slowly please", "done")]
+
+
+def test_the_same_call_made_again_is_one_turn(door: WordyDoor) -> None:
+    token = door.token()
+
+    async def work() -> None:
+        client = door.client(token)
+        key = {"Idempotency-Key": "k1"}
+        slowly: list[Any] = [{"role": "user", "content": "slowly please"}]
+        both = await asyncio.gather(
+            client.chat.completions.create(model="main", messages=slowly, extra_headers=key),
+            client.chat.completions.create(model="main", messages=slowly, extra_headers=key),
+        )
+        assert both[0] == both[1]
+        chunks = await streamed(client, slowly, extra_headers=key)
+        assert "".join(pieces(chunks)) == "You said: slowly please"
+        assert chunks[0].id == both[0].id
+        with pytest.raises(openai.UnprocessableEntityError, match="another body"):
+            await client.chat.completions.create(model="main", messages=HI, extra_headers=key)  # type: ignore[arg-type]
+
+    door.serve(work)
+    assert entries(door.store) == [("slowly please", "done")]
+
+
+def test_a_call_that_was_not_put_down_is_made_ready_once(door: WordyDoor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its conversation is there already; whoever tries again speaks in that one."""
+    token = door.token()
+
+    async def work() -> None:
+        client = door.client(token)
+        with monkeypatch.context() as broken:
+            broken.setattr(saying, "say", not_now)
+            with pytest.raises(openai.InternalServerError) as raised:
+                await said(client, list(HI), extra_headers={"Idempotency-Key": "k1"})
+            assert (raised.value.status_code, raised.value.response.headers["retry-after"]) == (503, "5")
+        assert await said(client, list(HI), extra_headers={"Idempotency-Key": "k1"}) == "You said: hi"
+
+    door.serve(work)
+    assert [len(talk) for talk in transcripts(door.store)] == [2]
+
+
+async def not_now(*_: object) -> None:
+    raise StoreBusy("The store is busy.")
+
+
+def test_whoever_comes_late_to_a_stream_is_told_it_from_the_start(door: WordyDoor) -> None:
+    token = door.token()
+
+    async def work() -> None:
+        client = door.client(token)
+        key = {"Idempotency-Key": "k1"}
+        slowly: list[Any] = [{"role": "user", "content": "slowly one two three"}]
+        first = asyncio.create_task(streamed(client, slowly, extra_headers=key))
+        await asyncio.sleep(0.4)
+        second = await streamed(client, slowly, extra_headers=key)
+        assert "".join(pieces(second)) == "".join(pieces(await first)) == "You said: slowly one two three"
+
+    door.serve(work)
+    assert entries(door.store) == [("slowly one two three", "done")]
+
+
+def test_a_client_that_tries_again_by_itself_is_recognised(door: WordyDoor) -> None:
+    token = door.token()
+
+    async def work() -> None:
+        client = door.client(token)
+        first = await client.chat.completions.create(model="main", messages=HI)  # type: ignore[arg-type]
+        again = await client.chat.completions.create(
+            model="main",
+            messages=HI,  # type: ignore[arg-type]
+            extra_headers={"x-stainless-retry-count": "1"},
+        )
+        assert again == first
+        other = await client.chat.completions.create(model="main", messages=HI)  # type: ignore[arg-type]
+        assert other.id != first.id
+
+    door.serve(work)
+    assert entries(door.store) == [("hi", "done")] * 2
+
+
+def test_an_answer_that_fails_is_an_error_in_both_ways(door: WordyDoor) -> None:
+    token = door.token()
+
+    async def work() -> None:
+        client = door.client(token, max_retries=2)
+        with pytest.raises(openai.InternalServerError, match="accept"):
+            await said(client, [{"role": "user", "content": "fail"}])
+        with pytest.raises(openai.APIError, match="accept"):
+            await streamed(client, [{"role": "user", "content": "fail"}])
+
+    door.serve(work)
+    assert [state for _, state in entries(door.store)] == ["dead", "dead"]
+
+
+def test_what_the_send_policy_holds_back_is_not_told_piece_by_piece_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = {"rules": [{"action": "deny", "match": {"platform": "api_server"}}]}
+    with wordy_door(tmp_path, monkeypatch, session={"send_policy": policy}) as door:
+        token = door.token()
+
+        async def work() -> None:
+            chunks = await streamed(door.client(token), HI)
+            assert pieces(chunks) == ["The answer was written and is held back by the send policy."]
+
+        door.serve(work)
+    assert len(Wordy.asked) >= 1
+
+
+@pytest.mark.parametrize(
+    ("body", "error", "param", "code"),
+    [
+        ({"model": "gpt-4"}, openai.NotFoundError, "model", "model_not_found"),
+        ({"extra_body": {"colour": "red"}}, openai.BadRequestError, "colour", "unknown_parameter"),
+        ({"tools": [{"type": "function"}]}, openai.BadRequestError, "tools", "unsupported_parameter"),
+        ({"response_format": {"type": "json_object"}}, openai.BadRequestError, "response_format", None),
+        ({"n": 2}, openai.BadRequestError, "n", "invalid_value"),
+        ({"messages": []}, openai.BadRequestError, "messages", "invalid_value"),
+        ({"messages": [{"role": "assistant", "content": "?"}]}, openai.BadRequestError, "messages", "invalid_value"),
+        ({"messages": [{"role": "user", "content": ""}]}, openai.BadRequestError, "messages", "invalid_value"),
+        (
+            {"messages": [{"role": "user", "content": [{"type": "hologram"}]}]},
+            openai.BadRequestError,
+            "messages[0].content[0]",
+            "invalid_value",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_call_is_said(
+    door: WordyDoor, body: dict[str, Any], error: type[openai.APIStatusError], param: str, code: str | None
+) -> None:
+    token = door.token()
+
+    async def work() -> None:
+        with pytest.raises(error) as raised:
+            await door.client(token).chat.completions.create(**({"model": "main", "messages": HI} | body))
+        assert raised.value.param == param
+        assert code is None or raised.value.code == code
+
+    door.serve(work)
+    assert entries(door.store) == []
+
+
+def test_what_clients_send_by_habit_is_ignored(door: WordyDoor) -> None:
+    token = door.token()
+    habits: dict[str, Any] = {
+        "temperature": 0.5,
+        "top_p": 1,
+        "max_tokens": 10,
+        "max_completion_tokens": 10,
+        "user": "me",
+        "store": False,
+        "metadata": {"a": "b"},
+        "n": 1,
+        "presence_penalty": 0,
+        "frequency_penalty": 0,
+        "seed": 1,
+        "service_tier": "auto",
+        "parallel_tool_calls": False,
+        "tools": [],
+        "logprobs": False,
+        "safety_identifier": "x",
+        "prompt_cache_key": "x",
+        "response_format": {"type": "text"},
+        "reasoning_effort": "low",
+    }
+
+    async def work() -> None:
+        assert await said(door.client(token), list(HI), **habits) == "You said: hi"
+
+    door.serve(work)
+
+
+def test_tokens_open_as_far_as_they_go(door: WordyDoor) -> None:
+    reader = door.token("reader", Level.READ)
+
+    async def work() -> None:
+        client = door.client(reader)
+        assert [one.id async for one in await client.models.list()] == ["main", "helper"]
+        assert (await client.models.retrieve("helper")).owned_by == "segue"
+        with pytest.raises(openai.PermissionDeniedError):
+            await said(client, list(HI))
+        with pytest.raises(openai.AuthenticationError) as raised:
+            await door.client("segue_wrong").models.list()
+        assert raised.value.code == "invalid_api_key"
+        with pytest.raises(openai.NotFoundError):
+            await client.models.retrieve("gpt-4")
+        with pytest.raises(openai.NotFoundError) as raised_too:
+            await client.embeddings.create(model="main", input="x")
+        assert raised_too.value.code == "unknown_url"
+
+    door.serve(work)
+
+
+def test_another_agent_answers_by_its_name(door: WordyDoor) -> None:
+    token = door.token()
+
+    async def work() -> None:
+        answer = await door.client(token).chat.completions.create(model="helper", messages=HI)  # type: ignore[arg-type]
+        assert answer.model == "helper"
+        assert "You help." in Wordy.asked[-1].system
+
+    door.serve(work)
