@@ -1,6 +1,7 @@
 """`segue config` and `segue init`."""
 
 import os
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,9 +11,15 @@ from segue import app
 from segue.cli.options import AS_JSON
 from segue.cli.output import note, say, show_json
 from segue.config import config_file, documenting, environment_of_models, notes_from_environment
+from segue.core.credentials import CHANCE, Level, made
 from segue.core.errors import InvalidSettings
+from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.spelling import dumps
 from segue.core.text import count
+from segue.ports.store import Transaction
+from segue.sessions.tokens import give_token
+
+_FIRST = "me"
 
 
 @click.group()
@@ -58,7 +65,7 @@ def check() -> None:
 
 @click.command()
 def init() -> None:
-    """Make the home folder, a commented config.yaml and the database. What is there already is left alone."""
+    """Make the home folder, a commented config.yaml, the database and a token. What is there already is left alone."""
     settings = app.settings()
     app.open_store().close()
     target = settings.config_path
@@ -71,7 +78,24 @@ def init() -> None:
             file.write(documenting.template())
         say(f"Wrote {target}; every setting in it is a comment until you change it.")
     say(f"Conversations are kept in {settings.database_place}.")
+    if token := _first_token():
+        say("Programs call the gateway with a token; this one may read and write, and is shown once:")
+        say(f"  {token}")
     say("Next: `segue` to talk, `segue sessions list`, or `from segue import SessionDB` in your own program.")
+
+
+def _first_token() -> str | None:
+    """A token for the owner's own programs, if nobody has been given one yet."""
+    credential, token = made(_FIRST, os.urandom(CHANCE), time.time(), level=Level.WRITE)
+
+    def give(tx: Transaction) -> bool:
+        if tx.tokens.listed():
+            return False
+        give_token(tx, credential)
+        return True
+
+    with app.open_store() as store:
+        return token if store.write(OWNER_AT_CONSOLE, give) else None
 
 
 def _yaml(values: dict[str, Any], indent: str = "") -> Iterator[str]:

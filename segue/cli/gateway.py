@@ -52,7 +52,7 @@ def run() -> None:
     begin_log(settings.logging, settings.home)
     with app.open_store(chosen=settings) as store:
         if not settings.is_on_server:
-            store.read(OWNER_AT_CONSOLE, refuse_second, GATEWAY, is_gone)
+            store.read(OWNER_AT_CONSOLE, refuse_second, this_run(GATEWAY), is_gone)
         platforms = platforms_of(settings, store)
         if not any(said.enabled for said in settings.platforms.values()):
             logging.warning(

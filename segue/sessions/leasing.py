@@ -19,14 +19,22 @@ def begin_run(tx: Transaction, run: Run) -> None:
 
 def begin_only_run(tx: Transaction, run: Run, is_gone: IsGone) -> None:
     """Begin a run of a gateway that is alone, in the transaction that makes sure of it."""
-    refuse_second(tx, run.program, is_gone)
+    refuse_second(tx, run, is_gone)
     begin_run(tx, run)
 
 
-def refuse_second(tx: Transaction, program: str, is_gone: IsGone) -> None:
-    """Tell a gateway that comes second who was first."""
-    if others := living_runs(tx, program, is_gone):
-        raise InUse(f"A gateway of this home runs already, as process {others[0].pid}; `segue gateway stop` ends it.")
+def refuse_second(tx: Transaction, run: Run, is_gone: IsGone) -> None:
+    """Tell a gateway that comes second who was first.
+
+    One that ran under another name of the machine, as in a container that was made anew, is known by its signs of life.
+    """
+    since = tx.leases.now() - LEASE_SECONDS
+    others = living_runs(tx, run.program, is_gone)
+    if here := [one for one in others if one.host == run.host or one.beat_at > since]:
+        raise InUse(
+            f"A gateway of this home runs already, as process {here[0].pid} on {one_line(here[0].host)};"
+            " `segue gateway stop` ends it."
+        )
 
 
 def living_runs(tx: Transaction, program: str, is_gone: IsGone) -> list[Run]:

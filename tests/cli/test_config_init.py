@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import stat
 import subprocess
 from collections.abc import Callable, Iterator
@@ -173,6 +174,18 @@ def test_everything_works_without_init_and_is_as_private(run: Run, home: Path) -
     assert run("sessions", "import", "-", stdin='{"id":"a","source":"cli"}').returncode == 0
     assert mode(home) == 0o700
     assert {oct(mode(file)) for file in home.iterdir()} == {"0o600"}
+
+
+def test_a_token_for_programs_is_made_once_and_shown_once(run: Run, home: Path) -> None:
+    first = run("init").stdout
+    token = re.search(r"segue_[0-9a-f]{8}_[0-9a-f]{64}", first)
+    assert token is not None
+    assert "segue_" not in run("init").stdout
+    kept = json.loads(run("tokens", "list", "--json").stdout)
+    assert [(one["name"], one["level"], one["principal"]) for one in kept] == [("me", "write", "owner")]
+    run("tokens", "revoke", "me")
+    run("tokens", "add", "other")
+    assert "segue_" not in run("init").stdout
 
 
 def test_a_changed_configuration_is_left_alone(run: Run, home: Path) -> None:
