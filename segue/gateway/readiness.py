@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from segue.core.redaction import redact
-from segue.core.sources import CRON
+from segue.core.sources import API_SERVER, BATCH, CRON
 from segue.core.text import one_line, shorten
 
 _LONGEST = 200
+_ALWAYS_UP = frozenset({API_SERVER, BATCH, CRON})
+"""What needs no connection, and tells nothing about those that do."""
 
 
 class Health(NamedTuple):
@@ -54,7 +56,7 @@ def readiness(links: Sequence[LinkState], *, store_trouble: str | None, is_begun
     if store_trouble is not None:
         reasons.append(f"The store cannot be used: {_shown(store_trouble)}")
     down = [f"{_name(link)} is not connected: {_shown(link.trouble or 'not yet')}" for link in links if not link.is_up]
-    doors = [link for link in links if link.platform != CRON] or links  # nothing arrives where jobs begin
+    doors = [link for link in links if link.platform not in _ALWAYS_UP] or links
     if doors and not any(link.is_up for link in doors):
         reasons += ["No platform is connected.", *down]
         down = []
