@@ -49,7 +49,7 @@ def test_a_program_of_the_page_says_what_it_should(door: WordyDoor, number: int)
         with contextlib.redirect_stdout(printed):
             exec(compile(meant, str(PAGE), "exec"), scope)
         if hasattr(client := scope.get("client"), "close"):
-            client.close()  # type: ignore[union-attr]
+            client.close()
 
     async def work() -> None:
         await asyncio.to_thread(run)

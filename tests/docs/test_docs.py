@@ -26,7 +26,7 @@ DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 
 LINK = re.compile(r"\[[^\]]+\]\((?P<target>[^)\s]+)\)")
 SHELL_SIGNS = frozenset("|&;<>()")
-VARYING = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d|\d+\.\d MB")
+VARYING = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d|\d+\.\d MB|segue_[0-9a-f]{8}_\S+")
 HOME = "/home/you/.segue"
 
 
