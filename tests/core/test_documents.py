@@ -113,6 +113,7 @@ HOSTILE = [
     "- [a]: http://evil.example",
     "[a](javascript:alert(1)) [b](java&colon;script) [c](\njavascript:x)",
     "![x](http://tracker.example/a.png)",
+    "](![](javascript:alert(1)) [a](b![](http://tracker.example/a.png)",
     "\\`<script>`",
     "text\n     ```\n     <script>\n     ```",
     "<div\nonclick=x>",
