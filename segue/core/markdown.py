@@ -21,7 +21,7 @@ from segue.core.text import count
 _SPECIAL = re.compile(r"[\\`*_\[\]<>&#|~!$]")
 _EFFECTIVE = re.compile(
     r"\\[!-/:-@\[-`{-~]"  # an escape that is there already
-    r"|`+|~{3,}|<(?=[A-Za-z/!?])|&(?=#?\w{1,40};)|!(?=\[)|(?<=\]):|(?<=\])\((?P<target>[^\s()\[\]]*)|\[(?=!)"
+    r"|`+|~{3,}|<(?=[A-Za-z/!?])|&(?=#?\w{1,40};)|!(?=\[)|(?<=\]):|(?<=\])\((?P<target>[^\s()\[\]!]*)|\[(?=!)"
 )
 _BACKTICKS = re.compile("`+")
 _ENTITY = re.compile(r"&(?=#?\w{1,40};)")
