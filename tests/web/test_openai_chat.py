@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import openai
 import pytest
 from openai import AsyncOpenAI
@@ -13,7 +14,7 @@ from wordy_model import Wordy
 
 from segue.core.credentials import Level
 from segue.core.errors import StoreBusy
-from segue.web.openai import saying
+from segue.web.openai import saying, streaming
 
 HI = [{"role": "user", "content": "hi"}]
 AGENTS = {"helper": {"prompt": "You help."}}
@@ -52,6 +53,8 @@ def test_a_chat_is_answered(door: WordyDoor) -> None:
         assert (answer.usage.prompt_tokens, answer.usage.completion_tokens) == (7, 3)
         again = await client.chat.completions.retrieve(answer.id)
         assert again == answer
+        (stored,) = (await door.ask(token, "sessions.list"))["sessions"]
+        assert (stored["source"], stored["first_line"], stored["message_count"]) == ("api_server", "hi", 2)
 
     door.serve(work)
     assert entries(door.store) == [("hi", "done")]
@@ -384,3 +387,83 @@ def test_another_agent_answers_by_its_name(door: WordyDoor) -> None:
         assert "You help." in Wordy.asked[-1].system
 
     door.serve(work)
+
+
+def test_a_stream_shows_that_it_lives_and_leaves_nothing_behind(
+    door: WordyDoor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = door.token()
+    monkeypatch.setattr(streaming, "KEEP_ALIVE_SECONDS", 0.02)
+
+    async def work() -> None:
+        client = door.client(token)
+        body: dict[str, Any] = {
+            "model": "main",
+            "messages": [{"role": "user", "content": "slowly please"}],
+            "stream": True,
+        }
+        url, headers = f"{door.url}/v1/chat/completions", {"Authorization": f"Bearer {token}"}
+        async with httpx2.AsyncClient(timeout=30) as plain:
+            told = await plain.post(url, json=body, headers=headers)
+        lines = [line for line in told.text.splitlines() if line]
+        assert told.headers["content-type"].startswith("text/event-stream")
+        assert ": still here" in lines
+        assert lines[-1] == "data: [DONE]"
+        for _ in range(3):
+            stream = await client.chat.completions.create(**body)
+            await anext(aiter(stream))
+            await stream.close()
+        await door.quiet()
+        await asyncio.sleep(0.1)
+        assert door.premises is not None
+        assert door.premises.onlookers._by_lane == {}
+
+    door.serve(work)
+    assert [state for _, state in entries(door.store)] == ["done"] * 4
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "sentence"),
+    [
+        (b"{", 400, "The body is not JSON."),
+        (b"[]", 400, "The body must be a JSON object."),
+        (b"\xff", 400, "The body is not UTF-8."),
+        (b"[" * 70 + b"]" * 70, 400, "The body is nested more than 64 levels deep."),
+        (b" " * 1_048_577, 413, "The body is longer than 1048576 bytes."),
+        (b"", 400, "Missing required parameter: 'model'."),
+    ],
+)
+def test_a_body_that_cannot_be_read_is_refused(door: WordyDoor, body: bytes, status: int, sentence: str) -> None:
+    token = door.token()
+
+    async def work() -> None:
+        async with httpx2.AsyncClient() as client:
+            headers = {"Authorization": f"Bearer {token}"}
+            found = await client.post(f"{door.url}/v1/chat/completions", content=body, headers=headers)
+        assert (found.status_code, found.json()["error"]["message"]) == (status, sentence)
+
+    door.serve(work)
+
+
+def test_with_too_many_before_it_a_message_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with wordy_door(tmp_path, monkeypatch, queue={"debounce": 0, "cap": 1}) as door:
+        token = door.token()
+
+        async def work() -> None:
+            named = {"X-Segue-Conversation": "trip"}
+            client = door.client(token, default_headers=named)
+            slow: list[Any] = [{"role": "user", "content": "slowly " * 8}]
+            running = asyncio.create_task(said(client, slow))
+            while entries(door.store) != [("slowly " * 8, "running")]:
+                await asyncio.sleep(0.02)
+            waiting = asyncio.create_task(said(client, list(HI)))
+            while len(entries(door.store)) < 2:
+                await asyncio.sleep(0.02)
+            with pytest.raises(openai.InternalServerError) as raised:
+                await said(client, list(HI))
+            assert (raised.value.status_code, raised.value.response.headers["retry-after"]) == (503, "5")
+            await running
+            assert await waiting == "You said: hi"
+
+        door.serve(work)
+        assert [state for _, state in entries(door.store)] == ["done", "done"]
