@@ -120,6 +120,25 @@ def test_a_response_is_told_event_by_event(door: WordyDoor) -> None:
     assert entries(door.store) == [("look", "done")]
 
 
+def test_a_stream_ends_with_what_is_fetched_later_whoever_asks(door: WordyDoor) -> None:
+    token = door.token("alice", principal="telegram:1")
+
+    async def work() -> None:
+        client = door.client(token)
+        talk = await client.conversations.create()
+        first = await client.responses.create(model="segue", input="one", conversation=talk.id, stream=True)
+        *_, last = [one async for one in first]
+        assert last.type == "response.completed"
+        assert last.response == await client.responses.retrieve(last.response.id)
+        assert (last.response.model, last.response.conversation and last.response.conversation.id) == ("segue", talk.id)
+        second = await client.responses.create(input="two", previous_response_id=last.response.id, stream=True)
+        *_, end = [one async for one in second]
+        assert end.type == "response.completed"
+        assert end.response.previous_response_id == last.response.id
+
+    door.serve(work)
+
+
 def test_a_stream_of_the_client_gathers_the_same(door: WordyDoor) -> None:
     token = door.token()
 

@@ -30,7 +30,7 @@ async def create(visit: Visit) -> Response:
         if asked.stream:
             standing = await standing_of(visit, entry.message_id)
             with_usage = bool(asked.stream_options and asked.stream_options.include_usage)
-            telling = tell(visit.premises, standing, onlooker)
+            telling = tell(visit, standing, onlooker)
             return Stream(chat_events(standing, telling, with_usage=with_usage), stack.pop_all())
         standing = await answered(visit, entry, onlooker)
     return failed(standing.reason).answer if standing.status == "failed" else told(completion_of(standing))

@@ -20,7 +20,7 @@ from segue.platforms.api_server.inbound import source_of
 from segue.ports.store import Transaction
 from segue.sessions.calling import Call, calls_after, digest_of, is_news, keep_call, same_call
 from segue.sessions.conversing import Footing, Room, footing_in, go_on_after, move_to, put_down, stand_in
-from segue.sessions.responding import find_outcome
+from segue.sessions.responding import Outcome, find_outcome
 from segue.web.openai.answers import answer_of
 from segue.web.openai.errors import Wrong
 from segue.web.openai.voice import joined
@@ -151,9 +151,14 @@ def _recognised(tx: Transaction, wish: Wish) -> Entry | None:
     for name in reversed(calls_after(tx, _history(wish, wish.given[:last]))):
         for entry in tx.inbox.from_program(name):
             outcome = find_outcome(tx, entry.id)
-            if outcome is not None and outcome.is_answered and joined(answer_of(outcome)) == wish.given[last].text:
+            if outcome is not None and outcome.is_answered and _is_answer(outcome, wish.given[last]):
                 return entry
     return None
+
+
+def _is_answer(outcome: Outcome, given: Given) -> bool:
+    """Whether a client means an answer of ours; some cut off the space around it."""
+    return joined(answer_of(outcome)).strip() == given.text.strip()
 
 
 def behind_answers(given: Sequence[Given]) -> list[Given]:

@@ -33,7 +33,7 @@ async def create(visit: Visit) -> Response:
         entry = await spoken(visit, wish, ready)
         if asked.stream:
             standing = await standing_of(visit, entry.message_id)
-            return Stream(response_events(standing, tell(visit.premises, standing, onlooker)), stack.pop_all())
+            return Stream(response_events(standing, tell(visit, standing, onlooker)), stack.pop_all())
         if asked.background:
             return told(response_of(await standing_of(visit, entry.message_id)))
         return told(response_of(await answered(visit, entry, onlooker)))
@@ -48,7 +48,7 @@ async def retrieve(visit: Visit) -> Response:
     with opening() as stack:
         onlooker = stack.enter_context(visit.premises.onlookers.watching(standing.entry.lane_key))
         standing = await standing_of(visit, _name(visit))
-        return Stream(response_events(standing, tell(visit.premises, standing, onlooker)), stack.pop_all())
+        return Stream(response_events(standing, tell(visit, standing, onlooker)), stack.pop_all())
 
 
 async def cancel(visit: Visit) -> Response:

@@ -26,6 +26,7 @@ from segue.web.openai.answers import (
     message_of,
     response_of,
 )
+from segue.web.openai.door import Visit
 from segue.web.openai.errors import failed, trouble_of
 from segue.web.openai.shapes import OutputMessage, OutputText
 from segue.web.openai.voice import Voice
@@ -60,9 +61,10 @@ def opening() -> Iterator[ExitStack]:
         stack.pop_all()
 
 
-async def tell(premises: Premises, standing: Standing, onlooker: Onlooker) -> Telling:
+async def tell(visit: Visit, standing: Standing, onlooker: Onlooker) -> Telling:
     """An answer from its beginning: what is written already, and then what is being said."""
-    entry, is_hushed = standing.entry, await premises.glance(_is_hushed, premises, standing.entry)
+    premises, entry = visit.premises, standing.entry
+    is_hushed = await premises.glance(_is_hushed, premises, entry)
     is_over = standing.outcome.is_over
     written = [] if is_hushed and not is_over else answer_of(standing.outcome)
     voice = Voice(written, is_late=entry.state == InboxState.RUNNING)
@@ -77,7 +79,7 @@ async def tell(premises: Premises, standing: Standing, onlooker: Onlooker) -> Te
                 case None:
                     yield ""
                 case Outcome():
-                    last = await premises.glance(look_at, entry.message_id)
+                    last = await premises.read(visit.scope, look_at, entry.message_id)
                     if rest := voice.end(answer_of(last.outcome)):
                         yield rest
                     yield last
