@@ -12,10 +12,13 @@ from typing import Any, NamedTuple
 from segue.core.errors import Invalid
 from segue.ports.store import Transaction
 
-CALL, HISTORY, BODY, TOLD = "api:call:", "api:history:", "api:body:", "api:told:"
+CALL, HISTORY, BODY, TOLD, DONE = "api:call:", "api:history:", "api:body:", "api:told:", "api:done:"
 MOST_ALIKE = 8
 """Conversations that were begun in the same words are remembered so many times."""
 RETRY_SECONDS = 600.0
+
+
+OTHERWISE = "This idempotency key was used before, with another body. Use a key of its own."
 
 
 class SpokenOtherwise(Invalid):
@@ -52,7 +55,7 @@ def same_call(tx: Transaction, message_id: str, digest: str) -> Call | None:
     """The call that was made before under a name, which must be the same one."""
     found = find_call(tx, message_id)
     if found is not None and found.digest != digest:
-        raise SpokenOtherwise("This idempotency key was used before, with another body. Use a key of its own.")
+        raise SpokenOtherwise(OTHERWISE)
     return found
 
 
@@ -76,6 +79,21 @@ def retried(tx: Transaction, digest: str, now: float) -> str | None:
     kept = tx.meta.get(BODY + digest)
     message_id, at = json.loads(kept) if kept else (None, 0.0)
     return message_id if 0 <= now - at <= RETRY_SECONDS else None
+
+
+def find_done(tx: Transaction, key: str, digest: str) -> list[str] | None:
+    """What came of something that was done under a key, which must have been the same."""
+    kept = tx.meta.get(DONE + key)
+    if kept is None:
+        return None
+    was, found = json.loads(kept)
+    if was != digest:
+        raise SpokenOtherwise(OTHERWISE)
+    return list(found)
+
+
+def keep_done(tx: Transaction, key: str, digest: str, found: Sequence[str]) -> None:
+    tx.meta.set(DONE + key, json.dumps([digest, found]))
 
 
 def is_news(tx: Transaction, lane_key: str, instructions: str) -> bool:

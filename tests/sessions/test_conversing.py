@@ -219,6 +219,14 @@ def test_a_call_is_kept_and_must_be_the_same(store: Store) -> None:
     assert store.read(EVE, calling.find_call, "m") is None  # nobody sees what another one called
 
 
+def test_what_was_done_under_a_key_is_found_again(store: Store) -> None:
+    store.write(ME, calling.keep_done, "k", "d", ["x"])
+    assert store.read(ME, calling.find_done, "k", "d") == ["x"]
+    assert store.read(EVE, calling.find_done, "k", "d") is None
+    with pytest.raises(SpokenOtherwise):
+        store.read(ME, calling.find_done, "k", "another")
+
+
 def test_a_retry_is_recognised_for_a_while(store: Store) -> None:
     store.write(ME, calling.keep_call, "m", call())
     assert [store.read(ME, calling.retried, "d", now) for now in (100.0, 700.0, 701.0, 99.0)] == ["m", "m", None, None]

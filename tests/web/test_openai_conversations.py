@@ -242,6 +242,27 @@ def test_an_item_that_is_deleted_is_told_no_more(door: WordyDoor) -> None:
     door.serve(work)
 
 
+def test_what_is_put_down_with_a_key_is_put_down_once(door: WordyDoor) -> None:
+    token = door.token()
+
+    async def work() -> None:
+        client = door.client(token)
+        key, other = {"Idempotency-Key": "k1"}, {"Idempotency-Key": "k2"}
+        begun = [await client.conversations.create(items=[message("a")], extra_headers=key) for _ in range(2)]
+        assert begun[0] == begun[1]
+        talk = begun[0].id
+        put = [await client.conversations.items.create(talk, items=[message("b")], extra_headers=other) for _ in "ab"]
+        assert put[0].data == put[1].data
+        assert await words(client, talk) == ["a", "b"]
+        with pytest.raises(openai.UnprocessableEntityError):
+            await client.conversations.items.create(talk, items=[message("c")], extra_headers=other)
+        with pytest.raises(openai.BadRequestError, match="255"):
+            await client.conversations.create(extra_headers={"Idempotency-Key": "x" * 256})
+
+    door.serve(work)
+    assert [len(talk) for talk in transcripts(door.store)] == [2]
+
+
 def test_a_session_of_the_agents_sdk_lasts_here(door: WordyDoor) -> None:
     """The SDK keeps what it says here, whoever answers; here the same gateway does."""
     token = door.token()

@@ -58,7 +58,7 @@ OPERATIONS = (
     Operation("GET", _CONVERSATION, Level.READ, conversations.retrieve, None, shapes.Conversation),
     Operation("POST", _CONVERSATION, Level.WRITE, conversations.update, shapes.ConversationChange, shapes.Conversation),
     Operation("DELETE", _CONVERSATION, Level.ADMIN, conversations.delete, None, shapes.DeletedConversation),
-    Operation("POST", _ITEMS, Level.WRITE, items.create, shapes.NewItems, shapes.ItemList),
+    Operation("POST", _ITEMS, Level.WRITE, items.create, shapes.NewItems, shapes.ItemList, headers=(_KEY,)),
     Operation("GET", _ITEMS, Level.READ, items.list_, None, shapes.ItemList, query=_PAGING),
     Operation("GET", _ITEMS + "/{item_id}", Level.READ, items.retrieve, None, None),
     Operation("DELETE", _ITEMS + "/{item_id}", Level.WRITE, items.delete, None, shapes.Conversation),

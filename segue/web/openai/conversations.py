@@ -13,17 +13,31 @@ from segue.core.scope import Principal
 from segue.hookspecs import SessionStarted
 from segue.platforms.api_server.inbound import source_of
 from segue.ports.store import Transaction
-from segue.sessions.calling import digest_of
+from segue.sessions.calling import digest_of, find_done, keep_done
 from segue.sessions.conversing import Footing, Room, put_down, remove, stand_in
 from segue.sessions.finding import get_session
 from segue.web.openai.door import Visit, told
 from segue.web.openai.placing import CONVERSATION, session_named
-from segue.web.openai.shapes import Conversation, ConversationChange, DeletedConversation, NewConversation
+from segue.web.openai.shapes import Closed, Conversation, ConversationChange, DeletedConversation, NewConversation
 from segue.web.openai.wording import Given, draft_of, given_item
 
 PATH = "/v1/conversations"
 ONE = PATH + "/{conversation_id}"
-_METADATA, _MADE = "api:metadata:", "api:made:"
+_METADATA = "api:metadata:"
+
+
+class Once(NamedTuple):
+    """What is done once, however often it is asked for: a key, and what was asked."""
+
+    key: str
+    digest: str
+
+
+class _Wish(NamedTuple):
+    credential: Credential
+    given: list[Given]
+    metadata: dict[str, str]
+    once: Once | None
 
 
 class _Begun(NamedTuple):
@@ -31,15 +45,19 @@ class _Begun(NamedTuple):
     footing: Footing | None = None
 
 
+def once_of(visit: Visit, path: str, asked: Closed) -> Once | None:
+    """That a call is made once, if it has a key."""
+    if visit.key is None:
+        return None
+    return Once(digest_of(visit.credential.client, visit.key), digest_of(path, asked.model_dump(mode="json")))
+
+
 async def create(visit: Visit) -> Response:
     """Begin a conversation, with what was said in it before."""
     asked = await visit.body(NewConversation)
     given = [given_item(one, f"items[{number}]") for number, one in enumerate(asked.items or [])]
-    key = visit.request.headers.get("idempotency-key")
-    now = datetime.now(UTC)
-    begun = await visit.premises.write(
-        visit.scope, _begin, visit.credential, given, asked.metadata or {}, app.new_session_id(), now, key
-    )
+    wish = _Wish(visit.credential, given, asked.metadata or {}, once_of(visit, PATH, asked))
+    begun = await visit.premises.write(visit.scope, _begin, wish, app.new_session_id(), datetime.now(UTC))
     if footing := begun.footing:
         lane = footing.lane
         visit.premises.gateway.told(SessionStarted(lane.key, footing.session_id, lane.principal))
@@ -71,26 +89,17 @@ async def delete(visit: Visit) -> Response:
     return told(DeletedConversation(id=name))
 
 
-def _begin(
-    tx: Transaction,
-    credential: Credential,
-    given: list[Given],
-    metadata: dict[str, str],
-    fresh_id: str,
-    now: datetime,
-    key: str | None,
-) -> _Begun:
-    made = _MADE + digest_of(credential.client, key)
-    if key and (kept := tx.meta.get(made)) and tx.sessions.find(kept):
-        return _Begun(_shown(tx, CONVERSATION + kept))
-    name = CONVERSATION + fresh_id
+def _begin(tx: Transaction, wish: _Wish, fresh_id: str, now: datetime) -> _Begun:
+    if wish.once and (kept := find_done(tx, *wish.once)):
+        return _Begun(_shown(tx, kept[0]))
+    name, credential = CONVERSATION + fresh_id, wish.credential
     room = Room(DEFAULT_AGENT, source_of(credential.client, name), Principal(credential.principal))
     footing = stand_in(tx, room, fresh_id, now)
-    put_down(tx, footing, [draft_of(one, now.timestamp()) for one in given])
-    if metadata:
-        tx.meta.set(_METADATA + fresh_id, json.dumps(metadata))
-    if key:
-        tx.meta.set(made, fresh_id)
+    put_down(tx, footing, [draft_of(one, now.timestamp()) for one in wish.given])
+    if wish.metadata:
+        tx.meta.set(_METADATA + fresh_id, json.dumps(wish.metadata))
+    if wish.once:
+        keep_done(tx, *wish.once, [name])
     return _Begun(_shown(tx, name), footing)
 
 

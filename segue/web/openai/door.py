@@ -19,6 +19,8 @@ from segue.web.guarding import Guard
 from segue.web.openai.errors import Wrong, trouble_of
 from segue.web.premises import Premises
 
+KEY, LONGEST_KEY = "idempotency-key", 255
+
 _log = logging.getLogger(__name__)
 
 S = TypeVar("S", bound=BaseModel)
@@ -42,6 +44,14 @@ class Visit:
         if not isinstance(said, dict):
             raise Wrong("The body must be a JSON object.", code="invalid_value")
         return shape.model_validate(said)
+
+    @property
+    def key(self) -> str | None:
+        """The same when the same is asked again."""
+        key = self.request.headers.get(KEY)
+        if key is not None and not 0 < len(key) <= LONGEST_KEY:
+            raise Wrong(f"An idempotency key has 1 to {LONGEST_KEY} characters.", code="invalid_value")
+        return key
 
     def path(self, name: str) -> str:
         return str(self.request.path_params[name])

@@ -11,13 +11,15 @@ from segue.core.errors import NotFound
 from segue.core.messages import LARGEST_SEQ, Message, Spot, State
 from segue.core.sessions import Session
 from segue.ports.store import Transaction
+from segue.sessions.calling import find_done, keep_done
 from segue.sessions.conversing import footing_in, get_part, put_down, silence, stretches
+from segue.web.openai.conversations import once_of
 from segue.web.openai.conversations import retrieve as retrieve_conversation
 from segue.web.openai.door import Visit, told
 from segue.web.openai.errors import Wrong
 from segue.web.openai.placing import session_named
 from segue.web.openai.shapes import MOST_LISTED, ItemList, NewItems
-from segue.web.openai.wording import Item, draft_of, given_item, item_of, spot_of
+from segue.web.openai.wording import Item, draft_of, given_item, item_id, item_of, spot_of
 
 _USUAL = 20
 
@@ -27,9 +29,15 @@ async def create(visit: Visit) -> Response:
     asked = await visit.body(NewItems)
     given = [given_item(one, f"items[{number}]") for number, one in enumerate(asked.items)]
     drafts = [draft_of(one, time.time()) for one in given]
+    once = once_of(visit, visit.request.url.path, asked)
 
     def work(tx: Transaction) -> list[Message]:
-        return put_down(tx, footing_in(tx, _session(visit)), drafts)
+        if once and (kept := find_done(tx, *once)) is not None:
+            return [_row(tx, _session(visit), name) for name in kept]
+        rows = put_down(tx, footing_in(tx, _session(visit)), drafts)
+        if once:
+            keep_done(tx, *once, [item_id("item", row) for row in rows])
+        return rows
 
     rows = await visit.premises.write(visit.scope, work)
     return told(_listed([item for row in rows if (item := item_of(row))], has_more=False))

@@ -5,8 +5,6 @@ import os
 from datetime import UTC, datetime
 from typing import Any
 
-from starlette.requests import Request
-
 from segue import app
 from segue.core.credentials import Credential
 from segue.core.inbox import Entry
@@ -26,8 +24,7 @@ from segue.web.speaking import say, wait_for
 
 ALIAS = "segue"
 """Another name of the main agent."""
-KEY, RETRY = "idempotency-key", "x-stainless-retry-count"
-_LONGEST_KEY = 255
+RETRY = "x-stainless-retry-count"
 _PASSING = frozenset({"stream", "stream_options", "background"})
 """What only says how the answer is to be told."""
 
@@ -63,7 +60,7 @@ async def named(visit: Visit, path: str, body: dict[str, Any], where: str) -> tu
     credential, request = visit.credential, visit.request
     asked = {name: value for name, value in body.items() if name not in _PASSING}
     digest = digest_of(credential.principal, credential.client, path, where, asked)
-    if key := _key(request):
+    if key := visit.key:
         return _name(credential, key), digest
     if request.headers.get(RETRY, "0") not in ("", "0"):
         now = datetime.now(UTC).timestamp()
@@ -104,13 +101,6 @@ async def standing_of(visit: Visit, message_id: str) -> Standing:
 async def answered(visit: Visit, entry: Entry, onlooker: Onlooker) -> Standing:
     await wait_for(visit.premises, entry, onlooker)
     return await standing_of(visit, entry.message_id)
-
-
-def _key(request: Request) -> str | None:
-    key = request.headers.get(KEY)
-    if key is not None and not 0 < len(key) <= _LONGEST_KEY:
-        raise Wrong(f"An idempotency key has 1 to {_LONGEST_KEY} characters.", code="invalid_value")
-    return key
 
 
 def _name(credential: Credential, key: str) -> str:
