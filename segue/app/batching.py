@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from segue.agent.door import Door
-from segue.app.serving import Serving
+from segue.app.serving import NO_MODEL, Serving
 from segue.config import Settings
 from segue.core.batches import Line, lanes_of
 from segue.core.errors import NoModel
@@ -31,10 +31,6 @@ from segue.upkeep.living import is_gone, this_run
 
 PROGRAM = "segue batch"
 LOOK_SECONDS = 0.1
-NO_MODEL = (
-    "There is no model here, so nothing was asked: set a key such as OPENAI_API_KEY or ANTHROPIC_API_KEY, or `model` in"
-    " config.yaml."
-)
 
 
 class Batch(NamedTuple):

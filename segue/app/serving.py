@@ -30,6 +30,7 @@ from segue.config.agents_settings import NamedAgentSettings
 from segue.config.chat_settings import Approval
 from segue.core.access import AccessRules
 from segue.core.compaction import Need
+from segue.core.errors import NoModel
 from segue.core.events import Compressed, Event, ToolCall
 from segue.core.inbound import Inbound
 from segue.core.inbox import Entry
@@ -76,6 +77,11 @@ from segue.tools.memory import Memory
 from segue.tools.session_search import SessionSearch
 from segue.tools.toolbox import notes_of, tools_for
 from segue.upkeep.living import is_gone
+
+NO_MODEL = (
+    "There is no model here, so nothing was asked: set a key such as OPENAI_API_KEY or ANTHROPIC_API_KEY, or `model` in"
+    " config.yaml."
+)
 
 _DISGUISE = "gateway:disguise"
 """Where the key is kept that ids are hidden with."""
@@ -229,6 +235,8 @@ class Serving:
             await self._workshop.ready(opened.session.cwd)
         session, tools = opened.session, self._tools_in(opened)
         chosen = self._settled(session.agent, chosen)
+        if session.source == BATCH and await self.crew.is_offline(chosen):
+            raise NoModel(NO_MODEL)  # what is answered once should be answered by a model
         offline = OfflineAgent(self._store, scope, time.time, lambda: self._zone)
         terms = (chosen, session.cwd, [tool.spec for tool in tools])
         return await self._live.agent_for(session.id, terms, lambda: self.crew.agent_for(chosen, tools, offline))

@@ -81,7 +81,7 @@ def init() -> None:
     if token := _first_token():
         say("Programs call the gateway with a token; this one may read and write, and is shown once:")
         say(f"  {token}")
-    say("Next: `segue` to talk, `segue sessions list`, or `from segue import SessionDB` in your own program.")
+    say("Next: `segue` to talk, `segue gateway run` for programs and platforms, or `from segue import SessionDB`.")
 
 
 def _first_token() -> str | None:

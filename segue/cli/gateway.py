@@ -15,9 +15,9 @@ import click
 from segue import app
 from segue.cli.lazy import LazyGroup
 from segue.cli.options import AS_JSON, REMOTE
-from segue.cli.output import say, show_json
+from segue.cli.output import note, say, show_json
 from segue.config import Settings
-from segue.core.errors import InUse, Invalid, NotFound
+from segue.core.errors import InUse, Invalid, NotFound, SegueError
 from segue.core.leases import GATEWAY, Run
 from segue.core.lifecycle import Interruption
 from segue.core.scope import OWNER_AT_CONSOLE
@@ -50,6 +50,8 @@ def run() -> None:
     from segue.cli.log_places import begin_log
 
     begin_log(settings.logging, settings.home)
+    if file := settings.logging.path_in(settings.home):
+        note(f"What the gateway does is told in {file}.")
     with app.open_store(chosen=settings) as store:
         if not settings.is_on_server:
             store.read(OWNER_AT_CONSOLE, refuse_second, this_run(GATEWAY), is_gone)
@@ -74,6 +76,11 @@ async def _live(settings: Settings, store: SqlStore, platforms: Sequence[Platfor
 
     def restart() -> None:
         nonlocal is_again
+        try:
+            _check_settings()
+        except SegueError as error:
+            logging.error("The gateway does not begin anew, and goes on as it is: %s", error)  # noqa: TRY400
+            return
         is_again = True
         stop.set()
 
@@ -122,12 +129,17 @@ def stop() -> None:
 @gateway.command()
 def restart() -> None:
     """Let the gateway of this home begin anew, if its settings let it."""
+    _check_settings()
+    _signal(signal.SIGHUP)
+
+
+def _check_settings() -> None:
+    """Whether a gateway could begin with the settings as they are now, in the environment of this process."""
     from segue.app.connecting import check_platform  # slow to load
 
     settings = app.settings()
     for name in (name for name, said in settings.platforms.items() if said.enabled):
         check_platform(settings, name)
-    _signal(signal.SIGHUP)
 
 
 @gateway.command()
@@ -160,7 +172,17 @@ def _signal(number: signal.Signals) -> None:
             _wait_for_end(here)
             say("The gateway has ended.")
         else:
-            say("The gateway restarts.")
+            _wait_for_another(store, here)
+            say("The gateway has begun anew.")
+
+
+def _wait_for_another(store: SqlStore, runs: list[Run]) -> None:
+    """Answers that are being written come to their end first, which may take a while."""
+    known, until = {one.id for one in runs}, time.monotonic() + _STOPPING_SECONDS
+    while {one.id for one in store.read(OWNER_AT_CONSOLE, living_gateways, is_gone)} <= known:
+        if time.monotonic() > until or all(is_gone(one) for one in runs):
+            raise InUse("The gateway has not begun anew; its log says why.")
+        time.sleep(0.1)
 
 
 def _wait_for_end(runs: list[Run]) -> None:

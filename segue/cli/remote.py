@@ -11,6 +11,7 @@ import ssl
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -77,7 +78,9 @@ class Remote(Asked):
     def __init__(self, url: str, token: str) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
-            raise Invalid("--url takes the address of a gateway, such as https://segue.example.org.")
+            raise Invalid(
+                "--url takes the whole address of a gateway, such as https://segue.example.org or http://127.0.0.1:8766."
+            )
         self._parts = parts
         self._token = token
 
@@ -127,16 +130,16 @@ def _address_here() -> str:
     with app.open_for_reading() as store:
         found = store.read(OWNER_AT_CONSOLE, _address)
     if found is None:
-        raise NotFound("No gateway of this home runs; `segue gateway run` starts one.")
+        raise Unanswered("The gateway of this home has not opened its door to programs; its log says why.")
     return found
 
 
 def _address(tx: Transaction) -> str | None:
+    """Where a gateway of this home has opened its door: whoever else listens there is shown no token."""
     runs = living_gateways(tx, is_gone)
-    noted = [address for run in runs if (address := tx.meta.get(_ADDRESS + run.id))]
-    chosen = app.settings().gateway
-    host = f"[{chosen.host}]" if ":" in chosen.host else chosen.host
-    return next(iter(noted), f"http://{host}:{chosen.port}") if runs else None
+    if not runs:
+        raise NotFound("No gateway of this home runs; `segue gateway run` starts one.")
+    return next((address for run in runs if (address := tx.meta.get(_ADDRESS + run.id))), None)
 
 
 @contextmanager
@@ -168,6 +171,8 @@ def _result(status: int, said: bytes, name: str) -> Any:
         sentence = str(answer["error"]["message"])
     except (ValueError, KeyError, TypeError):
         raise RemoteFailed(f"What answers at {name} is no gateway of Segue (HTTP {status}).") from None
+    if status == HTTPStatus.UNAUTHORIZED:
+        sentence = f"The token is not accepted at {name}: it is wrong, revoked, or for another gateway."
     raise RemoteFailed(one_line(sentence))
 
 

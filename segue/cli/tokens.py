@@ -96,4 +96,5 @@ def _end(one: Credential, now: float) -> str:
 
 
 def _plain(one: Credential) -> dict[str, object]:
-    return {name: value for name, value in one._asdict().items() if name != "digest"}
+    told = {name: value for name, value in one._asdict().items() if name not in ("digest", "level")}
+    return told | {"scope": one.level}

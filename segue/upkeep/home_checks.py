@@ -26,7 +26,17 @@ from segue.upkeep.settling import settle, waiting_folder
 from segue.upkeep.staging import abandoned, is_staging, remove_abandoned
 
 LEAST_SPACE = 100_000_000  # bytes
-_OURS = {CONFIG, RESTORED_CONFIG, KEPT, LOGS, *FOLDERS, *(DATABASE + end for end in ("", "-wal", "-shm", "-journal"))}
+_ENVIRONMENT = "environment"
+"""What a service reads; its secrets are in no backup on purpose."""
+_OURS = {
+    CONFIG,
+    _ENVIRONMENT,
+    RESTORED_CONFIG,
+    KEPT,
+    LOGS,
+    *FOLDERS,
+    *(DATABASE + end for end in ("", "-wal", "-shm", "-journal")),
+}
 _POSIX_ZONE = re.compile(r"(?:[A-Za-z]{3,}|<[\w+-]+>)[+-]?\d")  # as in CET-1CEST
 
 
@@ -90,7 +100,9 @@ def check_left_overs(patient: Patient) -> list[Finding]:
 
 
 def check_strangers(patient: Patient) -> list[Finding]:
-    found = [path for path in sorted(patient.home.glob("*")) if path.name not in _OURS and not is_staging(path)]
+    log = patient.settings.logging.path_in(patient.home)
+    ours = _OURS | ({log.name} if log is not None and log.parent == patient.home else set())
+    found = [path for path in sorted(patient.home.glob("*")) if path.name not in ours and not is_staging(path)]
     return [advice(f"{path} is not Segue's.", "It is left alone, and no backup has it.") for path in found]
 
 

@@ -182,7 +182,7 @@ def test_a_token_for_programs_is_made_once_and_shown_once(run: Run, home: Path) 
     assert token is not None
     assert "segue_" not in run("init").stdout
     kept = json.loads(run("tokens", "list", "--json").stdout)
-    assert [(one["name"], one["level"], one["principal"]) for one in kept] == [("me", "write", "owner")]
+    assert [(one["name"], one["scope"], one["principal"]) for one in kept] == [("me", "write", "owner")]
     run("tokens", "revoke", "me")
     run("tokens", "add", "other")
     assert "segue_" not in run("init").stdout

@@ -9,7 +9,8 @@ from obedient_model import Obedient
 from serving_house import use_obedient_model, write_settings
 
 from segue import config
-from segue.app.batching import NO_MODEL, Batch, BatchRun, Progress
+from segue.app.batching import Batch, BatchRun, Progress
+from segue.app.serving import NO_MODEL
 from segue.core.batches import Line, Result
 from segue.core.errors import Invalid, NoModel
 from segue.core.events import Reply, Text

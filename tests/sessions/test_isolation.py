@@ -124,6 +124,9 @@ def every_table(asker: Asker) -> dict[str, Any]:
         "Lanes.reset_into": each(tx.lanes.reset_into, asker.ids),
         "Inbox.find": each(tx.inbox.find, range(1, 99)),
         "Inbox.named": each(tx.inbox.named, asker.entries),
+        "Inbox.from_program": each(lambda one: tx.inbox.from_program(one.message_id), asker.entries),
+        "Inbox.all_from": each(lambda one: tx.inbox.all_from(one.platform, one.account, one.chat), asker.entries),
+        "Inbox.chats": tx.inbox.chats("telegram"),
         "Inbox.last_from": each(lambda one: tx.inbox.last_from(one.platform, one.account, one.chat), asker.entries),
         "Inbox.waiting": each(tx.inbox.waiting, asker.lanes),
         "Inbox.open_in": each(tx.inbox.open_in, asker.lanes),
@@ -141,12 +144,14 @@ def every_table(asker: Asker) -> dict[str, Any]:
         "Outbox.is_awaited": each(
             lambda entry: tx.outbox.is_awaited("telegram", "", entry.chat) and entry.chat, asker.entries
         ),
+        "Outbox.keyed": tx.outbox.keyed([f"{one.text[:4]}:0" for one in asker.entries]),
         "Outbox.of_turn": each(tx.outbox.of_turn, asker.turns),
         "Outbox.listed": tx.outbox.listed(list(OutboxState)),
         "Outbox.latest": tx.outbox.latest(list(OutboxState), 99),
         "Outbox.count": tx.outbox.count(list(OutboxState)),
         "Turns.find": each(tx.turns.find, asker.turns),
         "Turns.running_of": each(tx.turns.running_of, asker.runs),
+        "Turns.next_after": each(lambda one: tx.turns.next_after(Turn("", one, "", "", 1, 0, NOW)), asker.ids),
         "Turns.latest": each(lambda one: tx.turns.latest(one, "answer"), asker.ids),
         "Turns.owed": tx.turns.owed(),
         "Turns.heard_in": each(tx.turns.heard_in, asker.ids),
@@ -286,6 +291,9 @@ def furnish(tx: Transaction, owners: list[tuple[str, str]]) -> None:
         entry_id = tx.inbox.add(received)
         assert entry_id is not None
         tx.inbox.change([received._replace(id=entry_id)], turn_id=f"{name}-turn")
+        program = SessionSource(platform="api_server", chat_id=f"{name}-chat", user_id="x")
+        asked = Inbound(program, f"{name}-message", f"{name}w")
+        tx.inbox.add(entry_of(asked, f"{name}-lane", principal, audience, principal, NOW))
         envelope = envelope_of(received._replace(id=entry_id), name, session.id, f"{name}-turn")
         post(tx, Posting(lambda _platform, _account: None), envelope, f"{name}w", What.REPLY, NOW)
         tx.people.put(PairedPerson("telegram", f"{name}-peer", "person", f"{name}w", NOW, "console"))

@@ -10,6 +10,7 @@ from postgres_server import Server, psql
 from psycopg.conninfo import conninfo_to_dict
 
 from segue.core.background import Process, ProcessState
+from segue.core.credentials import Credential
 from segue.core.errors import SchemaTooNew, StoreBusy, StoreClosed, StoreError, StoreReadOnly
 from segue.core.ids import LaneKey
 from segue.core.inbound import Inbound
@@ -78,10 +79,11 @@ def let_in(tx: Transaction, name: str) -> None:
     tx.people.put(PairedPerson("telegram", name, "person", name, 1.0, "console"))
     tx.people.put_pairing(Pairing("telegram", name, 1, "", "", name, 1.0, 2.0, 0, "pending"))
     tx.inbox.move_cursor("telegram", name, "offset", "1")
+    tx.tokens.add(Credential("00000000", name, "", "read", "owner", 1.0))
     tx.jobs.add(Job(name, "0 7 * * *", "UTC", "Is there tea?", 1.0))
 
 
-ONLY_THE_OWNERS = {"search_words", "runs", "people", "pairings", "cursors", "jobs"}
+ONLY_THE_OWNERS = {"search_words", "runs", "people", "pairings", "cursors", "jobs", "tokens"}
 
 
 @pytest.fixture

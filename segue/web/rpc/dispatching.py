@@ -39,7 +39,7 @@ async def _one(caller: Caller, methods: Mapping[str, Method[Any]], said: Any) ->
         name, params = _request(said)
         result = await _found(caller, methods, name).call(caller, params)
     except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits is told
-        trouble = trouble_of(error)
+        trouble = trouble_of(error, _names(methods, said))
         if not isinstance(error, SegueError | ValueError | Refusal):
             _log.exception("A call of %s failed.", _shown(said))
         return failed(request_id, trouble) if _wants_answer(said) else None
@@ -49,11 +49,19 @@ async def _one(caller: Caller, methods: Mapping[str, Method[Any]], said: Any) ->
 def _found(caller: Caller, methods: Mapping[str, Method[Any]], name: str) -> Method[Any]:
     method = methods.get(name)
     if method is None:
-        raise Refused(NO_METHOD, f"There is no method {shorten(one_line(name), _NAME)!r}; /openapi.json lists them.")
+        known = ", ".join(methods)
+        raise Refused(NO_METHOD, f"There is no method {shorten(one_line(name), _NAME)!r}; there are {known}.")
     if not caller.credential.allows(method.level):
         held = caller.credential
         raise Refused(NOT_ALLOWED, f"The token {held.name} may {held.level}; {name} needs {method.level}.")
     return method
+
+
+def _names(methods: Mapping[str, Method[Any]], said: Any) -> list[str]:
+    """The parameters of the method that is called."""
+    called = said.get("method") if isinstance(said, dict) else None
+    method = methods.get(called) if isinstance(called, str) else None
+    return list(method.params.model_fields) if method else []
 
 
 def _request(said: Any) -> tuple[str, Any]:

@@ -23,7 +23,7 @@ class Status(Closed):
     trash: int
     sources: dict[str, dict[str, int]]
     gateway: dict[str, Any]
-    inbox: dict[str, float]
+    inbox: dict[str, int | float]
     outbox: dict[str, int]
     recent: list[SessionRow]
     database_bytes: int

@@ -5,6 +5,7 @@
 -32004 the store cannot do its work; try again · -32005 not possible like this
 """
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -36,13 +37,13 @@ class Refused(SegueError):
         self.code = code
 
 
-def trouble_of(error: Exception) -> Trouble:
-    """What a program is told of an error; of our own mistakes only that they are ours."""
+def trouble_of(error: Exception, names: Iterable[str] = ()) -> Trouble:
+    """What a program is told of an error, given the parameters that there are; of our own only that they are ours."""
     match error:
         case Refused():
             return Trouble(error.code, str(error))
         case ValidationError():
-            return Trouble(WRONG_PARAMS, _wrong(error))
+            return Trouble(WRONG_PARAMS, _wrong(error, names))
         case Refusal():
             return Trouble(_BY_STATUS.get(error.status, NO_REQUEST), str(error))
         case NotFound() | Ambiguous():
@@ -56,8 +57,9 @@ def trouble_of(error: Exception) -> Trouble:
     return Trouble(OUR_FAULT, "That was a mistake of Segue's; its log says more.")
 
 
-def _wrong(error: ValidationError) -> str:
+def _wrong(error: ValidationError, names: Iterable[str]) -> str:
     """The first thing that is wrong, with its place; never what was given, which may be anything."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     where = ".".join(str(part) for part in first["loc"]) or "params"
-    return shorten(one_line(f"{where}: {first['msg']}"), _LONGEST)
+    told = f"{where} is no parameter" if first["type"] == "extra_forbidden" else f"{where}: {first['msg']}"
+    return shorten(one_line(f"{told}; it takes {', '.join(names) or 'none'}."), _LONGEST)
