@@ -28,9 +28,10 @@ from segue.core.credentials import CHANCE, made
 from segue.core.leases import GATEWAY
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.sessions.tokens import give_token
+from segue.sessions.watching import addresses
 from segue.storage.store import SqlStore
 from segue.upkeep.living import this_run
-from segue.web.listening import ADDRESS, listen
+from segue.web.listening import listen
 from segue.web.premises import Premises
 
 MESSAGES = 8
@@ -74,7 +75,7 @@ async def _serve(settings: Settings, store: SqlStore, rate: float, seconds: floa
     premises = Premises(settings, store, serving)
     listening = asyncio.create_task(listen(premises))
     await crowd.intake
-    url = await _address(store, ADDRESS + serving.gateway.presence.run.id)
+    url = await _address(store, serving.gateway.presence.run.id)
     for name, speed in (("nobody talks", 0.0), (f"{rate:g} messages a second", rate)):
         print(f"{name}")
         asking = asyncio.create_task(_asked(url, token, seconds if speed else min(seconds, 15)))
@@ -91,8 +92,8 @@ async def _serve(settings: Settings, store: SqlStore, rate: float, seconds: floa
     await serving.close()
 
 
-async def _address(store: SqlStore, key: str) -> str:
-    while not (found := store.read(OWNER, lambda tx: tx.meta.get(key))):
+async def _address(store: SqlStore, run_id: str) -> str:
+    while not (found := store.read(OWNER, addresses).get(run_id)):
         await asyncio.sleep(0.05)
     return found
 

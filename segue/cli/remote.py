@@ -23,7 +23,7 @@ from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.text import one_line
 from segue.ports.store import Transaction
 from segue.sessions.tokens import give_token, take_token_back
-from segue.sessions.watching import living_gateways
+from segue.sessions.watching import addresses, living_gateways
 from segue.upkeep.living import is_gone
 
 SECONDS = 130.0
@@ -33,7 +33,6 @@ LIFETIME = 300.0
 """Seconds for which a token of our own is good at most."""
 MOST_TOKEN = 1_000
 _OPENING_SECONDS = 3.0
-_ADDRESS = "gateway:address:"
 
 
 class Asked(Protocol):
@@ -94,8 +93,12 @@ class Remote(Asked):
         request = {"jsonrpc": "2.0", "method": method, "params": params, "id": 1}
         try:
             status, said = self._post(json.dumps(request).encode())
-        except (OSError, http.client.HTTPException) as error:
+        except ConnectionRefusedError as error:
             raise Unanswered(f"No gateway answers at {self.name}: {_told(error)}.") from None
+        except (OSError, http.client.HTTPException) as error:
+            raise RemoteFailed(
+                f"No answer came from {self.name}, so nobody knows what was done: {_told(error)}."
+            ) from None
         return _result(status, said, self.name)
 
     def _post(self, body: bytes) -> tuple[int, bytes]:
@@ -139,7 +142,8 @@ def _address(tx: Transaction) -> str | None:
     runs = living_gateways(tx, is_gone)
     if not runs:
         raise NotFound("No gateway of this home runs; `segue gateway run` starts one.")
-    return next((address for run in runs if (address := tx.meta.get(_ADDRESS + run.id))), None)
+    known = addresses(tx)
+    return next((known[run.id] for run in runs if run.id in known), None)
 
 
 @contextmanager

@@ -9,12 +9,15 @@ from typing import Literal
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from segue.core.errors import SegueError
 
 LEAVING_SECONDS = 2
 MOST_CALLS = 64
 BACKLOG = 128
+ASKING_SECONDS = 10.0
+"""For which a connection may be there and say nothing."""
 
 
 def _is_news(record: logging.LogRecord) -> bool:
@@ -27,6 +30,19 @@ logging.getLogger("uvicorn.error").addFilter(_is_news)
 
 class CannotListen(SegueError):
     """Nobody can call."""
+
+
+class _Impatient(H11Protocol):
+    """Leaves whoever connects and asks for nothing."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.loop.call_later(ASKING_SECONDS, self._look)
+
+    def _look(self) -> None:
+        asked = getattr(self, "cycle", None) is not None or self.transport.get_protocol() is not self
+        if not asked and not self.transport.is_closing():
+            self.transport.close()
 
 
 class _Server(uvicorn.Server):
@@ -66,7 +82,7 @@ async def serve(
         uvicorn.Config(
             app,
             lifespan="off",
-            http="h11",
+            http=_Impatient,
             ws=websockets,
             ws_max_size=longest_message,
             log_config=None,

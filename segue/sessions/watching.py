@@ -1,5 +1,6 @@
 """Whether the gateway does its work: who is there, what is connected, what waits and what went wrong."""
 
+import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -11,6 +12,7 @@ from segue.core.outbox import UNSENT, OutboxState
 from segue.ports.store import Queue, Transaction
 from segue.sessions.leasing import IsGone, living_runs
 
+_ADDRESSES = "gateway:addresses"
 _PLATFORMS = platform_lease("", "").removesuffix(":")
 
 
@@ -70,6 +72,19 @@ def living_gateways(tx: Transaction, is_gone: IsGone) -> list[Run]:
     """The gateways that are there and have given a sign of life; of one on another machine there is no other."""
     since = tx.leases.now() - LEASE_SECONDS
     return [run for run in living_runs(tx, GATEWAY, is_gone) if run.beat_at > since]
+
+
+def note_address(tx: Transaction, run_id: str, address: str) -> None:
+    """Note where programs call a gateway; of those that are over nothing is kept."""
+    known, open_runs = addresses(tx), {run.id for run in tx.leases.open_runs()} | {run_id}
+    kept = {one: place for one, place in known.items() if one in open_runs} | {run_id: address}
+    tx.meta.set(_ADDRESSES, json.dumps(kept))
+
+
+def addresses(tx: Transaction) -> dict[str, str]:
+    """Where programs call each gateway that has opened its door, by its run."""
+    kept: dict[str, str] = json.loads(tx.meta.get(_ADDRESSES) or "{}")
+    return kept
 
 
 def long_interrupted(tx: Transaction, now: datetime, longest: timedelta) -> list[Lane]:

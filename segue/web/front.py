@@ -1,7 +1,7 @@
 """The gateway's door: what is called where. Whoever is not let in is told so in one sentence, as JSON."""
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -21,13 +21,12 @@ from segue.web.premises import Premises
 from segue.web.rpc.catalogue import METHODS
 from segue.web.rpc.dispatching import answered, failed
 from segue.web.rpc.method import Caller
-from segue.web.rpc.troubles import trouble_of
+from segue.web.rpc.troubles import STORE_SAYS, trouble_of
 from segue.web.socket import Socket
+from segue.web.spelling import spelled
 
 _log = logging.getLogger(__name__)
 _STORE_AGAIN = 5
-
-Answering = Callable[[Request], Awaitable[Response]]
 
 
 def front(premises: Premises, guard: Guard, others: Sequence[BaseRoute] = ()) -> Starlette:
@@ -42,7 +41,9 @@ def front(premises: Premises, guard: Guard, others: Sequence[BaseRoute] = ()) ->
         except StoreError as error:
             return JSONResponse(failed(None, trouble_of(error)), 503, {"Retry-After": str(_STORE_AGAIN)})
         answer = await answered(Caller(credential, premises), METHODS, said)
-        return Response(status_code=204) if answer is None else JSONResponse(answer)
+        if answer is None:
+            return Response(status_code=204)
+        return Response(await spelled(premises, answer), media_type="application/json")
 
     async def rpc_socket(socket: WebSocket) -> None:
         try:
@@ -50,6 +51,10 @@ def front(premises: Premises, guard: Guard, others: Sequence[BaseRoute] = ()) ->
         except Refusal as refusal:
             told = JSONResponse(failed(None, trouble_of(refusal)), refusal.status, refusal.headers)
             await socket.send_denial_response(told)
+            return
+        except StoreError as error:
+            _log.warning("A connection was not taken: %s", error)
+            await socket.send_denial_response(JSONResponse(failed(None, trouble_of(error)), 503))
             return
         await socket.accept()
         await Socket(premises, guard, socket, credential).run()
@@ -67,13 +72,13 @@ def front(premises: Premises, guard: Guard, others: Sequence[BaseRoute] = ()) ->
         guard.check_caller(request)
         found = await premises.probe.readiness()
         told: dict[str, object] = {"status": "ready" if found.is_ready else "not ready"}
-        if "authorization" in request.headers:
-            await guard.let_in(request)
+        if "authorization" in request.headers and (await guard.let_in(request)).scope.sees_all:
             told |= {"reasons": found.reasons, "notes": found.notes}
         return JSONResponse(told, 200 if found.is_ready else 503)
 
     async def metrics(request: Request) -> Response:
-        await guard.let_in(request)
+        if not (await guard.let_in(request)).scope.sees_all:
+            raise Refusal(403, "Figures are about everybody, so only a token of the owner reads them.")
         body, kind = await premises.probe.exposition()
         return Response(body, media_type=kind)
 
@@ -105,7 +110,8 @@ async def _not_so(request: Request, error: Exception) -> Response:
 
 
 async def _store(_request: Request, error: Exception) -> Response:
-    return JSONResponse({"error": str(error)}, 503, {"Retry-After": str(_STORE_AGAIN)})
+    _log.warning("A call was not answered: %s", error)
+    return JSONResponse({"error": STORE_SAYS}, 503, {"Retry-After": str(_STORE_AGAIN)})
 
 
 async def _ours(_request: Request, _error: Exception) -> Response:

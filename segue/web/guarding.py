@@ -4,6 +4,7 @@ Who shows wrong ones too often is not listened to for a while. That holds for th
 a token that is good is let in all the same.
 """
 
+import asyncio
 import hmac
 import logging
 import time
@@ -12,7 +13,9 @@ from collections.abc import Callable, Collection
 from starlette.requests import HTTPConnection
 
 from segue.core.credentials import Credential, Level, bearer
+from segue.core.errors import StoreError
 from segue.core.rates import Failures
+from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.text import one_line
 from segue.listening.bodies import Refusal
 from segue.listening.calls import OWN_NAMES, caller, check_name
@@ -39,6 +42,7 @@ class Guard:
         self._names = OWN_NAMES | {name.lower() for name in hosts}
         self._now = now
         self._failures = Failures()
+        self._noting: dict[str, asyncio.Task[None]] = {}
 
     def check_caller(self, call: HTTPConnection) -> None:
         """Nobody is led here by a foreign name, and no page in a browser calls."""
@@ -60,8 +64,20 @@ class Guard:
         if not found.allows(wanted):
             raise Refusal(403, f"The token {found.name} may {found.level}; this needs {wanted}.")
         if is_news(found, now):
-            await self._premises.write(self._premises.gateway.door.scope, note_use, found, now)
+            self._note(found, now)
         return found
+
+    def _note(self, credential: Credential, now: float) -> None:
+        """That a token is in use is noted when there is time; nobody waits for it."""
+        if credential.key_id not in self._noting:
+            noting = self._noting[credential.key_id] = asyncio.create_task(self._noted(credential, now))
+            noting.add_done_callback(lambda _: self._noting.pop(credential.key_id, None))
+
+    async def _noted(self, credential: Credential, now: float) -> None:
+        try:
+            await self._premises.write(OWNER_AT_CONSOLE, note_use, credential, now)
+        except StoreError as error:
+            _log.warning("That a token is in use could not be noted: %s", error)
 
     async def is_still_good(self, credential: Credential) -> bool:
         """Whether a token has not been taken back since."""

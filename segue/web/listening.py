@@ -7,16 +7,17 @@ from collections.abc import Sequence
 
 from starlette.routing import BaseRoute
 
+from segue.config.gateway_settings import GatewaySettings
 from segue.core.errors import StoreError
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.listening.server import CannotListen, bound, serve
 from segue.ports.store import Transaction
+from segue.sessions.watching import note_address
 from segue.web.front import front
 from segue.web.guarding import Guard
 from segue.web.premises import Premises
 
-ADDRESS = "gateway:address:"
-"""Where it is kept where each gateway listens; its run stands behind."""
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what to call that by
 LOOK_SECONDS = 1.0
 LONGEST_PAUSE = 60.0
 MOST_CALLS = 512
@@ -25,21 +26,28 @@ _log = logging.getLogger(__name__)
 
 
 async def listen(premises: Premises, others: Sequence[BaseRoute] = ()) -> None:
-    """Answer programs until cancelled."""
-    chosen, pause = premises.settings.gateway, LOOK_SECONDS
+    """Answer programs until cancelled, whatever happens."""
+    pause = LOOK_SECONDS
     await _until_there_is_a_token(premises)
-    guard = Guard(premises, chosen.hosts)
+    guard = Guard(premises, _names(premises.settings.gateway))
     while True:
         try:
-            with bound(chosen.host, chosen.port, "programs", "gateway.port") as door:
-                address = f"http://{_host(chosen.host)}:{door.getsockname()[1]}"
-                await _note_address(premises, address)
-                _log.info("Programs call %s, with a token.", address)
-                await serve(front(premises, guard, others), door, most_calls=MOST_CALLS, websockets="websockets-sansio")
+            await _serve(premises, guard, others)
         except CannotListen as error:
             _log.warning("%s", error)
+        except Exception:  # noqa: BLE001 - whatever it was, programs want to call
+            _log.exception("The door for programs fell shut; it is opened again.")
         await asyncio.sleep(pause)
         pause = min(pause * 2, LONGEST_PAUSE)
+
+
+async def _serve(premises: Premises, guard: Guard, others: Sequence[BaseRoute]) -> None:
+    chosen = premises.settings.gateway
+    with bound(chosen.host, chosen.port, "programs", "gateway.port") as door:
+        address = f"http://{_host(chosen.host)}:{door.getsockname()[1]}"
+        await _note_address(premises, address)
+        _log.info("Programs call %s, with a token.", address)
+        await serve(front(premises, guard, others), door, most_calls=MOST_CALLS, websockets="websockets-sansio")
 
 
 async def _until_there_is_a_token(premises: Premises) -> None:
@@ -63,12 +71,19 @@ def _has_token(tx: Transaction, now: float) -> bool:
 
 
 async def _note_address(premises: Premises, address: str) -> None:
-    key = ADDRESS + premises.gateway.presence.run.id
     try:
-        await premises.write(OWNER_AT_CONSOLE, lambda tx: tx.meta.set(key, address))
+        await premises.write(OWNER_AT_CONSOLE, note_address, premises.gateway.presence.run.id, address)
     except StoreError as error:
         _log.warning("Where programs call could not be noted: %s", error)
 
 
+def _names(chosen: GatewaySettings) -> set[str]:
+    """The names by which programs may call, beside those of this machine to itself."""
+    own = set() if chosen.host in _EVERYWHERE else {_host(chosen.host)}
+    return {*chosen.hosts, *own}
+
+
 def _host(host: str) -> str:
+    """A host as it stands in an address; what listens everywhere is called here."""
+    host = _EVERYWHERE.get(host, host)
     return f"[{host}]" if ":" in host else host

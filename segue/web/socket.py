@@ -1,40 +1,42 @@
 """A WebSocket: requests and answers as over HTTP, and beside them what happens in conversations, as it happens.
 
 What was said is told with a cursor. Whoever comes back with the last one they have is told everything behind it.
+Nobody who does not read keeps anything but their own connection waiting, and not for long.
 """
 
 import asyncio
-import json
+import itertools
 import logging
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from segue.core.credentials import Credential
-from segue.core.errors import SegueError, StoreError
-from segue.core.events import Note, Text, ToolFinished, ToolStarted
-from segue.core.messages import Spot
-from segue.gateway.onlookers import Onlooker, Seen
+from segue.core.errors import NotFound, StoreError
 from segue.listening.bodies import Refusal, read_body
-from segue.sessions.following import BEGINNING, cursor_text, follow, parse_cursor
+from segue.sessions.following import cursor_text
+from segue.web.following import Event, Subscription
 from segue.web.guarding import Guard
 from segue.web.premises import Premises
 from segue.web.rpc.catalogue import METHODS
-from segue.web.rpc.chat import Subscribed, SubscribeParams, beginning_at, lane_named, session_at
-from segue.web.rpc.dispatching import answered, failed
-from segue.web.rpc.method import Caller
-from segue.web.rpc.rows import message_row
-from segue.web.rpc.troubles import trouble_of
+from segue.web.rpc.chat import Subscribed, SubscribeParams, Unsubscribed, UnsubscribeParams
+from segue.web.rpc.dispatching import Answer, answered, failed
+from segue.web.rpc.method import Caller, Closed
+from segue.web.rpc.troubles import NOT_NOW, Trouble, trouble_of
+from segue.web.spelling import spelled
 
-MOST_AT_ONCE = 16
+MOST_AT_ONCE = 64
 MOST_SUBSCRIPTIONS = 64
-MOST_MESSAGES = 100
-LOOK_SECONDS = 0.5
 CHECK_SECONDS = 1.0
 """How soon a token that was taken back ends a connection."""
+SENDING_SECONDS = 30.0
+"""After which whoever does not read is left."""
+LONGEST_ANSWER = 16 * 1024 * 1024
 NOT_LET_IN, NO_TEXT = 1008, 1003
+TOO_MANY = Trouble(NOT_NOW, f"{MOST_AT_ONCE} requests of this connection are being answered; wait for some of them.")
+TOO_LONG = Trouble(NOT_NOW, f"The answer is longer than {LONGEST_ANSWER} bytes; ask for less, or over HTTP.")
 
 _log = logging.getLogger(__name__)
 
@@ -47,35 +49,41 @@ class Socket:
         self._guard = guard
         self._socket = socket
         self._caller = Caller(credential, premises)
-        told_here = replace(METHODS["chat.subscribe"], run=self._subscribe)
-        self._methods = {**METHODS, told_here.name: told_here}
+        here: dict[str, Callable[[Caller, Any], Awaitable[Closed]]] = {
+            "chat.subscribe": self._subscribe,
+            "chat.unsubscribe": self._unsubscribe,
+        }
+        self._methods = {**METHODS, **{name: replace(METHODS[name], run=run) for name, run in here.items()}}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._followed: dict[str, asyncio.Task[None]] = {}
-        self._room = asyncio.Semaphore(MOST_AT_ONCE)
+        self._numbers = itertools.count(1)
+        self._followed: dict[str, asyncio.Task[None] | None] = {}
+        self._at_once = 0
         self._sending = asyncio.Lock()
+        self._is_over = asyncio.Event()
 
     async def run(self) -> None:
-        """Answer until the other side leaves, or its token is taken back."""
+        """Answer until the other side leaves, its token is taken back, or it does not read."""
+        self._start(self._receive())
         self._start(self._stay_let_in())
         try:
-            while True:
-                said = await self._socket.receive()
-                if said["type"] == "websocket.disconnect":
-                    return
-                if (text := said.get("text")) is None:
-                    await self._socket.close(NO_TEXT, "Requests are texts.")
-                    return
-                await self._room.acquire()
-                self._start(self._answer(text))
-        except WebSocketDisconnect:
-            return
+            await self._is_over.wait()
         finally:
             for task in self._tasks:
                 task.cancel()
             if self._tasks:
                 await asyncio.wait(self._tasks)
 
-    def _start(self, work: Any) -> "asyncio.Task[None]":
+    async def _receive(self) -> None:
+        try:
+            while (said := await self._socket.receive())["type"] != "websocket.disconnect":
+                if (text := said.get("text")) is None:
+                    await self._close(NO_TEXT, "Requests are texts.")
+                    return
+                self._start(self._answer(text))
+        finally:
+            self._is_over.set()
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -83,22 +91,45 @@ class Socket:
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) and not isinstance(error, WebSocketDisconnect):
-            _log.error("A connection failed.", exc_info=error)
+        if not task.cancelled() and (error := task.exception()) and not self._is_over.is_set():
+            if not isinstance(error, WebSocketDisconnect):
+                _log.error("A connection failed.", exc_info=error)
+            self._is_over.set()
 
     async def _answer(self, text: str) -> None:
+        self._at_once += 1
         try:
-            answer = await answered(self._caller, self._methods, read_body(text.encode("utf-8", "surrogatepass")))
-        except Refusal as refusal:
-            answer = failed(None, trouble_of(refusal))
+            answer = await self._answered(text)
+            if answer is not None:
+                await self._send(answer)
         finally:
-            self._room.release()
-        if answer is not None:
-            await self._send(answer)
+            self._at_once -= 1
+
+    async def _answered(self, text: str) -> Answer | list[Answer] | None:
+        try:
+            said = read_body(text.encode("utf-8", "surrogatepass"))
+        except Refusal as refusal:
+            return failed(None, trouble_of(refusal))
+        if self._at_once > MOST_AT_ONCE:
+            return failed(said.get("id") if isinstance(said, dict) else None, TOO_MANY)
+        return await answered(self._caller, self._methods, said)
 
     async def _send(self, said: Any) -> None:
-        async with self._sending:
-            await self._socket.send_text(json.dumps(said, ensure_ascii=False))
+        text = await spelled(self._premises, said)
+        if len(text) > LONGEST_ANSWER and "id" in said:
+            text = await spelled(self._premises, failed(said["id"], TOO_LONG))
+        try:
+            async with asyncio.timeout(SENDING_SECONDS), self._sending:
+                await self._socket.send_text(text.decode())
+        except TimeoutError:
+            self._is_over.set()  # they do not read
+
+    async def _close(self, code: int, reason: str) -> None:
+        try:
+            async with asyncio.timeout(SENDING_SECONDS):
+                await self._socket.close(code, reason)
+        finally:
+            self._is_over.set()
 
     async def _stay_let_in(self) -> None:
         """Nobody stays whose token was taken back."""
@@ -109,7 +140,7 @@ class Socket:
             except StoreError:
                 continue  # it is looked again
             if not is_good:
-                await self._socket.close(NOT_LET_IN, "The token was taken back.")
+                await self._close(NOT_LET_IN, "The token was taken back.")
                 return
 
     # What happens
@@ -118,79 +149,35 @@ class Socket:
         """Be told what is said from now on, or behind a cursor."""
         if len(self._followed) >= MOST_SUBSCRIPTIONS:
             raise Refusal(503, f"One connection follows at most {MOST_SUBSCRIPTIONS} conversations.")
-        lane_key = lane_named(caller, params)
-        if params.cursor is not None:
-            begun = parse_cursor(params.cursor)
-            await self._premises.read(caller.scope, follow, begun, 1, lane_key)  # it must be theirs to read
-            cursor: Spot | None = begun
-        else:
-            cursor = await self._premises.read(caller.scope, beginning_at, params, lane_key)
-        name = f"s{len(self._followed) + 1}"
-        self._followed[name] = self._start(self._follow(name, params, lane_key, cursor))
-        return Subscribed(subscription=name, cursor=cursor_text(cursor) if cursor else None, lane_key=lane_key)
-
-    async def _follow(self, name: str, where: SubscribeParams, lane_key: str | None, cursor: Spot | None) -> None:
-        key = lane_key or await self._lane_of(cursor)
-        with self._premises.onlookers.watching(key) as onlooker:
-            while True:
-                try:
-                    cursor = await self._tell_said(name, where, lane_key, cursor)
-                except StoreError:
-                    pass  # it is looked again in a moment
-                except SegueError as error:
-                    await self._tell(name, {"kind": "ended", "reason": str(error)})
-                    return
-                await self._tell_seen(name, onlooker)
-
-    async def _lane_of(self, cursor: Spot | None) -> str:
-        lane = await self._premises.read(
-            self._caller.scope, lambda tx: tx.lanes.find_by_session(cursor.session_id) if cursor else None
+        name = f"s{next(self._numbers)}"
+        self._followed[name] = None
+        try:
+            subscription = Subscription(caller, params)
+            await subscription.begin()
+        except BaseException:
+            del self._followed[name]
+            raise
+        cursor = subscription.cursor
+        told = Subscribed(
+            subscription=name, cursor=cursor_text(cursor) if cursor else None, lane_key=subscription.lane_key
         )
-        return lane.key if lane else ""
+        self._followed[name] = self._start(self._follow(name, subscription))
+        return told
 
-    async def _tell_said(
-        self, name: str, where: SubscribeParams, lane_key: str | None, cursor: Spot | None
-    ) -> Spot | None:
-        """Tell what was said behind a cursor, to its end; the cursor there."""
-        scope, read = self._caller.scope, self._premises.read
-        if cursor is None:
-            session_id = await read(scope, session_at, where, lane_key)
-            cursor = Spot(session_id, BEGINNING) if session_id else None
-        while cursor is not None:
-            step = await read(scope, follow, cursor, MOST_MESSAGES, lane_key)
-            if not step.messages and not step.is_elsewhere:
-                break
-            for message in step.messages:
-                await self._tell(name, {"kind": "message", "message": message_row(message).model_dump(mode="json")})
-            cursor = step.cursor
-            if step.is_elsewhere:
-                moved = {"kind": "session", "session_id": cursor.session_id, "cursor": cursor_text(cursor)}
-                await self._tell(name, moved)
-        return cursor
+    async def _unsubscribe(self, _caller: Caller, params: UnsubscribeParams) -> Unsubscribed:
+        """Be told nothing more of a conversation."""
+        task = self._followed.pop(params.subscription, None)
+        if task is None:
+            raise NotFound(f"There is no subscription {params.subscription!r} on this connection.")
+        task.cancel()
+        return Unsubscribed(subscription=params.subscription)
 
-    async def _tell_seen(self, name: str, onlooker: Onlooker) -> None:
-        for event in told_of(await onlooker.wait(LOOK_SECONDS)):
-            await self._tell(name, event)
+    async def _follow(self, name: str, subscription: Subscription) -> None:
+        async def tell(event: Event) -> None:
+            params = {"subscription": name, **event}
+            await self._send({"jsonrpc": "2.0", "method": "chat.event", "params": params})
 
-    async def _tell(self, name: str, event: dict[str, Any]) -> None:
-        params = {"subscription": name, **event}
-        await self._send({"jsonrpc": "2.0", "method": "chat.event", "params": params})
-
-
-def told_of(many: Iterable[Seen]) -> list[dict[str, Any]]:
-    """What is told of what happens in turns: words, which are not kept, with those next to them, and tools."""
-    told: list[dict[str, Any]] = []
-    for turn_id, event in many:
-        match event:
-            case Text(text) if told and (told[-1]["kind"], told[-1]["turn_id"]) == ("delta", turn_id):
-                told[-1]["text"] += text
-            case Text(text):
-                told.append({"kind": "delta", "turn_id": turn_id, "text": text})
-            case ToolStarted(call) | ToolFinished(call):
-                state = "started" if isinstance(event, ToolStarted) else "finished"
-                told.append({"kind": "tool", "turn_id": turn_id, "name": call.name, "state": state})
-            case Note(text):
-                told.append({"kind": "note", "turn_id": turn_id, "text": text})
-            case None:
-                told.append({"kind": "turn", "turn_id": turn_id, "state": "ended"})
-    return told
+        try:
+            await subscription.run(tell)
+        finally:
+            self._followed.pop(name, None)

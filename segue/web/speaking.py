@@ -22,6 +22,8 @@ from segue.web.premises import Premises
 FIRST_LOOK, LAST_LOOK = 0.02, 0.5
 """Seconds after which the rows are looked at: commands show nothing, and another gateway may answer."""
 TRY_AGAIN_SECONDS = 5
+OUTSIDE = "rpc"
+"""The conversation under which what programs say in other lanes than their own comes in."""
 
 
 class Speech(NamedTuple):
@@ -38,11 +40,11 @@ class Speech(NamedTuple):
     kind: str = "msg"
     """What its name begins with."""
 
-    def name(self, client: str) -> str:
+    def name(self, credential: Credential) -> str:
         """What names it for ever: the same for the same key of the same program, and otherwise never again."""
         if self.key is None:
             return f"{self.kind}_{os.urandom(16).hex()}"
-        said = "\0".join((client, self.lane or "", self.conversation, self.key))
+        said = "\0".join((credential.principal, credential.client, self.lane or "", self.conversation, self.key))
         return f"{self.kind}_{hashlib.sha256(said.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 
 
@@ -51,7 +53,7 @@ def inbound_from(credential: Credential, speech: Speech) -> Inbound:
         credential.client,
         Principal(credential.principal),
         speech.conversation,
-        speech.name(credential.client),
+        speech.name(credential),
         speech.text,
         parts=speech.parts,
         agent=speech.agent,

@@ -16,8 +16,9 @@ from websockets.asyncio.client import ClientConnection, connect
 from segue.core.credentials import CHANCE, Level, made
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.sessions.tokens import give_token, take_token_back
+from segue.sessions.watching import addresses
 from segue.testing import Stage
-from segue.web.listening import ADDRESS, listen
+from segue.web.listening import listen
 from segue.web.premises import Premises
 
 Call = dict[str, Any]
@@ -58,9 +59,9 @@ class OpenDoor(Served):
 
     async def _until_open(self) -> None:
         assert self._serving is not None
-        key = ADDRESS + self._serving.gateway.presence.run.id
+        run_id = self._serving.gateway.presence.run.id
         async with asyncio.timeout(20):
-            while not (found := self.store.read(OWNER, lambda tx: tx.meta.get(key))):
+            while not (found := self.store.read(OWNER, addresses).get(run_id)):
                 await asyncio.sleep(0.02)
         self.url = found
         async with asyncio.timeout(20):

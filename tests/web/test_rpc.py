@@ -217,6 +217,16 @@ def test_a_program_of_somebody_sees_nothing_of_others(door: OpenDoor) -> None:
     door.serve(work)
 
 
+def test_an_agent_that_is_not_there_is_told_so(door: OpenDoor) -> None:
+    token = door.token()
+
+    async def work() -> None:
+        answer = await door.ask(token, "chat.send", text="hello", agent="nosuch", **TALK)
+        assert (answer["code"], answer["message"]) == (-32005, "There is no agent 'nosuch'; there are main.")
+
+    door.serve(work)
+
+
 def test_commands_of_owners_are_not_taken_from_others(door: OpenDoor) -> None:
     alice = door.token("alice", Level.ADMIN, "telegram:1")
 
@@ -249,8 +259,10 @@ def test_several_requests_are_made_together_and_some_want_no_answer(door: OpenDo
         (b"7", -32600),
         (b'{"jsonrpc": "1.0", "method": "health", "id": 1}', -32600),
         (b'{"jsonrpc": "2.0", "method": 7, "id": 1}', -32600),
-        (b'{"jsonrpc": "2.0", "method": "health", "params": [], "id": 1}', -32600),
+        (b'{"jsonrpc": "2.0", "method": "health", "params": [], "id": 1}', -32602),
         (b'{"jsonrpc": "2.0", "method": "health", "params": {}, "id": {}}', -32600),
+        (b'{"jsonrpc": "2.0", "method": "health", "params": {}, "id": 1e999}', -32600),
+        (b'{"jsonrpc": "2.0", "method": "health", "params": {}, "id": "\\ud800"}', -32600),
         (b'{"jsonrpc": "2.0", "method": "health", "params": {}, "id": 1, "more": 2}', -32600),
         (b'{"jsonrpc": "2.0", "method": "health", "params": {"more": 2}, "id": 1}', -32602),
         (b'{"jsonrpc": "2.0", "method": "sessions.list", "params": {"limit": "5"}, "id": 1}', -32602),

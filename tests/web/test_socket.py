@@ -1,6 +1,7 @@
 """Programs that stay connected are told what happens, and miss nothing when they come back."""
 
 import asyncio
+import json
 import os
 from collections.abc import Iterator
 from functools import partial
@@ -8,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from open_door import Line, OpenDoor
+from open_door import Line, OpenDoor, request
 from serving_house import use_obedient_model, write_settings
 from websockets.exceptions import InvalidStatus
 
 from segue.core.credentials import Level
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.facade.session_db import SessionDB
+from segue.sessions.tokens import take_token_back
 from segue.testing import Stage
 from segue.web import socket as socket_module
 
@@ -202,7 +204,7 @@ def test_many_requests_at_once_are_all_answered(door: OpenDoor) -> None:
 
     async def work() -> None:
         async with door.socket(token) as line:
-            answers = await asyncio.gather(*(line.ask("sessions.list") for _ in range(100)))
+            answers = await asyncio.gather(*(line.ask("sessions.list") for _ in range(60)))
             assert all(answer == {"sessions": [], "has_more": False} for answer in answers)
 
     door.serve(work)
@@ -237,5 +239,119 @@ def test_a_conversation_is_followed_into_its_summary(door: OpenDoor) -> None:
             parent = door.store.read(OWNER, lambda tx: tx.sessions.find(after))
             assert parent is not None
             assert parent.parent_session_id == before
+
+    door.serve(work)
+
+
+def test_nobody_is_told_of_words_in_a_lane_that_is_not_theirs_whatever_cursor_they_have(door: OpenDoor) -> None:
+    alice = door.token("alice", Level.WRITE, "telegram:111")
+    bob = door.token("bob", Level.WRITE, "telegram:222")
+
+    async def work() -> None:
+        hers = await door.ask(alice, "chat.send", text="hers", **TALK)
+        await door.ask(bob, "chat.send", text="his", **TALK)
+        cursor = (await door.ask(bob, "chat.history", conversation="trip"))["cursor"]
+        async with door.socket(bob) as line:
+            answer = await line.ask("chat.subscribe", lane_key=hers["lane_key"], cursor=cursor)
+            assert answer.get("code") == -32001
+            door.revoke("alice")
+            again = door.token("alice", Level.WRITE, "telegram:333")
+        async with door.socket(again) as line:
+            await line.ask("chat.subscribe", conversation="trip")
+            door.store.write(OWNER, take_token_back, "alice")
+            first = door.token("alice", Level.WRITE, "telegram:111")
+            await door.ask(first, "chat.send", text="wait 0.3", **TALK)
+            assert line.told == []
+
+    door.serve(work)
+
+
+def test_a_key_of_one_principal_is_not_that_of_another(door: OpenDoor) -> None:
+    first = door.token("bob", Level.WRITE, "telegram:222")
+
+    async def work() -> None:
+        said = await door.ask(first, "chat.send", text="a secret", idempotency_key="k", **TALK)
+        door.revoke("bob")
+        second = door.token("bob", Level.WRITE, "telegram:333")
+        again = await door.ask(second, "chat.send", text="hello", idempotency_key="k", **TALK)
+        assert again["answer"] == "You said: hello"
+        assert again["session_id"] != said["session_id"]
+
+    door.serve(work)
+
+
+def test_what_is_sent_over_one_connection_is_put_down_in_its_order(door: OpenDoor) -> None:
+    token = door.token()
+
+    async def work() -> None:
+        key = (await door.ask(token, "chat.send", text="first", **TALK))["lane_key"]
+        async with door.socket(token) as line:
+            sends = [line.ask("chat.send", lane_key=key, text=f"m{number:02}") for number in range(15)]
+            await asyncio.gather(*sends)
+        await door.quiet()
+        history = await door.ask(token, "chat.history", conversation="trip", limit=100)
+        said = [one["content"] for one in history["messages"] if one["role"] == "user"]
+        words = [word for one in said for word in one.split() if word.startswith("m")]
+        assert words == [f"m{number:02}" for number in range(15)]
+
+    door.serve(work)
+
+
+def test_too_many_requests_at_once_are_refused_and_the_others_are_answered(
+    door: OpenDoor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket_module, "MOST_AT_ONCE", 3)
+    token = door.token()
+
+    async def work() -> None:
+        async with door.socket(token) as line:
+            wish = {"text": "wait 1", "wait_seconds": 20}
+            waiting = [line.ask("chat.send", conversation=f"c{number}", **wish) for number in range(5)]
+            answers = await asyncio.gather(*waiting)
+            assert sorted(answer.get("code", 0) for answer in answers) == [-32002, -32002, 0, 0, 0]
+            assert (await line.ask("health"))["is_well"]
+
+    door.serve(work)
+
+
+def test_whoever_does_not_read_is_left(door: OpenDoor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket_module, "SENDING_SECONDS", 0.5)
+    token = door.token()
+
+    async def work() -> None:
+        other = SessionDB(door.settings.database_path)
+        other.create_session("s1", "cli")
+        other.append_message("s1", "user", "x" * 4_000_000)
+        host, port = door.url.removeprefix("http://").split(":")
+        reader, writer = await asyncio.open_connection(host, int(port), limit=1024)
+        writer.write(
+            "GET /rpc HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            f"Authorization: Bearer {token}\r\nSec-WebSocket-Version: 13\r\n"
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n".encode()
+        )
+        await reader.readuntil(b"\r\n\r\n")
+        asked = json.dumps(request("chat.history", session_id="s1")).encode()
+        for _ in range(20):
+            writer.write(b"\x81\xfe" + len(asked).to_bytes(2, "big") + b"\0\0\0\0" + asked)
+        assert door.premises is not None
+        async with asyncio.timeout(20):
+            while len(asyncio.all_tasks()) and any("Socket" in repr(task) for task in asyncio.all_tasks()):
+                await asyncio.sleep(0.1)
+        writer.transport.abort()
+        other.close()
+
+    door.serve(work)
+
+
+def test_a_subscription_is_given_back(door: OpenDoor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket_module, "MOST_SUBSCRIPTIONS", 1)
+    token = door.token()
+
+    async def work() -> None:
+        async with door.socket(token) as line:
+            for _ in range(3):
+                name = (await line.ask("chat.subscribe", conversation="trip"))["subscription"]
+                assert (await line.ask("chat.unsubscribe", subscription=name)) == {"subscription": name}
+            assert (await line.ask("chat.unsubscribe", subscription="s1"))["code"] == -32001
 
     door.serve(work)

@@ -1,25 +1,25 @@
 """`chat.*`: what was said is read, something is said, and an answer is stopped."""
 
 import asyncio
+from contextlib import AsyncExitStack
 from typing import Any
 
 from pydantic import Field, model_validator
 
 from segue.core.credentials import Level
 from segue.core.errors import Invalid, LaneNotFound
+from segue.core.keys import DEFAULT_AGENT
 from segue.core.messages import Message, Spot
 from segue.ports.store import Transaction
 from segue.sessions.finding import find_tip, get_id, get_session
-from segue.sessions.following import cursor_text, end_of, follow, parse_cursor
+from segue.sessions.following import cursor_text, follow, parse_cursor
 from segue.sessions.responding import Outcome
 from segue.web.rpc.commands import carried_out, told
 from segue.web.rpc.method import Caller, Closed, Count, Id, Key, Method, Text
 from segue.web.rpc.rows import MessageRow, message_row
-from segue.web.speaking import Speech, inbound_from, lane_of, outcome_of, say, wait_for
+from segue.web.speaking import OUTSIDE, Speech, inbound_from, lane_of, outcome_of, say, wait_for
 
 LONGEST_WAIT = 600
-OUTSIDE = "rpc"
-"""The conversation under which what is said in other lanes comes in."""
 
 
 class Where(Closed):
@@ -30,6 +30,7 @@ class Where(Closed):
     conversation: str | None = Field(
         None, min_length=1, max_length=200, description="A conversation of the token's own, by any name."
     )
+    agent: str | None = Field(None, max_length=200, description="Whose conversation it is, when not that of main.")
 
     @model_validator(mode="after")
     def _one(self) -> "Where":
@@ -50,7 +51,6 @@ class History(Closed):
 
 class SendParams(Where):
     text: Text = Field(min_length=1)
-    agent: str | None = Field(None, max_length=200, description="Who answers in a conversation that begins.")
     idempotency_key: str | None = Field(None, min_length=1, max_length=200)
     wait_seconds: float = Field(0.0, ge=0, le=LONGEST_WAIT, description="For how long to wait for the answer.")
 
@@ -70,6 +70,14 @@ class Aborted(Closed):
 
 class SubscribeParams(Where):
     cursor: str | None = Field(None, max_length=700, description="What came behind it is told first.")
+
+
+class UnsubscribeParams(Closed):
+    subscription: str = Field(max_length=100)
+
+
+class Unsubscribed(Closed):
+    subscription: str
 
 
 class Subscribed(Closed):
@@ -95,19 +103,12 @@ async def history(caller: Caller, params: HistoryParams) -> History:
 
 async def send(caller: Caller, params: SendParams) -> Sent:
     """Say something to the agent. It is safe when this returns; with a key it is said once, however often sent."""
-    premises, lane_key = caller.premises, lane_named(caller, params)
-    if params.conversation is None:
-        lane_key = await premises.read(caller.scope, _standing_lane, params)
-    assert lane_key is not None
-    speech = Speech(
-        params.conversation or OUTSIDE,
-        params.text,
-        agent=params.agent,
-        lane=None if params.conversation else lane_key,
-        key=params.idempotency_key,
-    )
-    with premises.onlookers.watching(lane_key) as onlooker:
-        entry = await say(premises, inbound_from(caller.credential, speech))
+    premises = caller.premises
+    async with AsyncExitStack() as stack:
+        async with caller.order:
+            lane_key = await _lane_at(caller, params)
+            onlooker = stack.enter_context(premises.onlookers.watching(lane_key))
+            entry = await say(premises, inbound_from(caller.credential, _speech(params, lane_key)))
         try:
             async with asyncio.timeout(params.wait_seconds or 0.001):
                 outcome = await wait_for(premises, entry, onlooker)
@@ -118,11 +119,29 @@ async def send(caller: Caller, params: SendParams) -> Sent:
 
 async def abort(caller: Caller, params: Where) -> Aborted:
     """Stop the answer that is being written, and cancel what waits."""
-    lane_key = lane_named(caller, params)
-    if params.conversation is None:
-        lane_key = await caller.premises.read(caller.scope, _standing_lane, params)
-    assert lane_key is not None
-    return Aborted(text=await carried_out(caller, lane_key, "/stop"))
+    return Aborted(text=await carried_out(caller, await _lane_at(caller, params), "/stop"))
+
+
+async def _lane_at(caller: Caller, where: Where) -> str:
+    """The lane in which something is said."""
+    if where.conversation is None:
+        return await caller.premises.read(caller.scope, _standing_lane, where)
+    return lane_named(caller, where) or ""
+
+
+def _speech(params: SendParams, lane_key: str) -> Speech:
+    return Speech(
+        params.conversation or OUTSIDE,
+        params.text,
+        agent=params.agent if params.conversation else None,
+        lane=None if params.conversation else lane_key,
+        key=params.idempotency_key,
+    )
+
+
+async def unsubscribe(_caller: Caller, _params: UnsubscribeParams) -> Unsubscribed:
+    """Be told nothing more of a conversation. Only a WebSocket is told anything."""
+    raise Invalid("chat.unsubscribe needs the WebSocket that subscribed.")
 
 
 async def subscribe(_caller: Caller, _params: SubscribeParams) -> Subscribed:
@@ -133,7 +152,10 @@ async def subscribe(_caller: Caller, _params: SubscribeParams) -> Subscribed:
 def lane_named(caller: Caller, where: Where) -> str | None:
     """The lane that is meant, as far as that can be said without looking."""
     if where.conversation is not None:
-        agent = getattr(where, "agent", None) or "main"
+        agent = where.agent or DEFAULT_AGENT
+        if agent != DEFAULT_AGENT and agent not in caller.premises.settings.agents:
+            known = ", ".join([DEFAULT_AGENT, *caller.premises.settings.agents])
+            raise Invalid(f"There is no agent {agent!r}; there are {known}.")
         return lane_of(caller.premises, caller.credential.client, where.conversation, agent)
     return where.lane_key
 
@@ -146,12 +168,6 @@ def session_at(tx: Transaction, where: Where, lane_key: str | None) -> str | Non
     if lane is None and where.conversation is None:
         raise LaneNotFound(lane_key or "")
     return lane.session_id if lane else None
-
-
-def beginning_at(tx: Transaction, where: Where, lane_key: str | None) -> Spot | None:
-    """Behind all that was said at a place so far."""
-    session_id = session_at(tx, where, lane_key)
-    return end_of(tx, session_id) if session_id else None
 
 
 def _behind(tx: Transaction, cursor: Spot, limit: int, lane_key: str | None) -> list[Message]:
@@ -198,4 +214,5 @@ METHODS: tuple[Method[Any], ...] = (
     Method("chat.send", Level.WRITE, SendParams, Sent, send),
     Method("chat.abort", Level.WRITE, Where, Aborted, abort),
     Method("chat.subscribe", Level.READ, SubscribeParams, Subscribed, subscribe),
+    Method("chat.unsubscribe", Level.READ, UnsubscribeParams, Unsubscribed, unsubscribe),
 )

@@ -5,7 +5,7 @@ import asyncio
 from segue.sessions.responding import Outcome
 from segue.web.rpc.method import Caller
 from segue.web.rpc.troubles import NOT_NOW, Refused
-from segue.web.speaking import Speech, inbound_from, say, wait_for
+from segue.web.speaking import OUTSIDE, Speech, inbound_from, say, wait_for
 
 LONGEST_COMMAND = 120.0
 """Seconds after which a command is not waited for; it is carried out all the same."""
@@ -15,7 +15,8 @@ async def carried_out(caller: Caller, lane_key: str, command: str) -> str:
     """Give a command in a lane; what is told when it has been carried out."""
     premises = caller.premises
     with premises.onlookers.watching(lane_key) as onlooker:
-        entry = await say(premises, inbound_from(caller.credential, Speech("rpc", command, lane=lane_key)))
+        async with caller.order:
+            entry = await say(premises, inbound_from(caller.credential, Speech(OUTSIDE, command, lane=lane_key)))
         try:
             async with asyncio.timeout(LONGEST_COMMAND):
                 outcome = await wait_for(premises, entry, onlooker)

@@ -2,13 +2,14 @@
 
 import logging
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any
 
-from segue.core.errors import SegueError
-from segue.core.text import one_line, shorten
+from segue.core.errors import SegueError, StoreError
+from segue.core.text import one_line, shorten, storable
 from segue.listening.bodies import Refusal
 from segue.web.rpc.method import Caller, Method
-from segue.web.rpc.troubles import NO_METHOD, NO_REQUEST, NOT_ALLOWED, Refused, Trouble, trouble_of
+from segue.web.rpc.troubles import NO_METHOD, NO_REQUEST, NOT_ALLOWED, WRONG_PARAMS, Refused, Trouble, trouble_of
 
 MOST_TOGETHER = 50
 _KEYS = frozenset({"jsonrpc", "method", "params", "id"})
@@ -40,7 +41,9 @@ async def _one(caller: Caller, methods: Mapping[str, Method[Any]], said: Any) ->
         result = await _found(caller, methods, name).call(caller, params)
     except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits is told
         trouble = trouble_of(error, _names(methods, said))
-        if not isinstance(error, SegueError | ValueError | Refusal):
+        if isinstance(error, StoreError):
+            _log.warning("A call of %s was not answered: %s", _shown(said), error)
+        elif not isinstance(error, SegueError | ValueError | Refusal):
             _log.exception("A call of %s failed.", _shown(said))
         return failed(request_id, trouble) if _wants_answer(said) else None
     return {"jsonrpc": "2.0", "result": result, "id": request_id} if _wants_answer(said) else None
@@ -71,7 +74,7 @@ def _request(said: Any) -> tuple[str, Any]:
         raise Refused(NO_REQUEST, f"A request has no field {shorten(one_line(unknown[0]), _NAME)!r}.")
     params = said.get("params", {})
     if not isinstance(params, dict):
-        raise Refused(NO_REQUEST, "params must be an object: parameters have names.")
+        raise Refused(WRONG_PARAMS, "params must be an object: parameters have names.")
     if "id" in said and not _is_id(said["id"]):
         raise Refused(NO_REQUEST, "id must be a text, a number or null.")
     return said["method"], params
@@ -89,7 +92,9 @@ def _id_of(said: Any) -> Any:
 
 
 def _is_id(given: Any) -> bool:
-    return given is None or (isinstance(given, str | int | float) and not isinstance(given, bool))
+    if isinstance(given, str):
+        return given == storable(given)
+    return given is None or (isinstance(given, int | float) and not isinstance(given, bool) and isfinite(given))
 
 
 def _shown(said: Any) -> str:

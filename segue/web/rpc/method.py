@@ -1,7 +1,8 @@
 """A method: what it is called, who may call it, what it is given and what it tells. Nothing more is taken or told."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -37,6 +38,8 @@ class Caller:
 
     credential: Credential
     premises: Premises
+    order: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """What is said over one connection is put down in the order in which it was sent."""
 
     @property
     def scope(self) -> Scope:

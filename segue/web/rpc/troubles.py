@@ -16,6 +16,7 @@ from segue.listening.bodies import Refusal
 
 NO_JSON, NO_REQUEST, NO_METHOD, WRONG_PARAMS, OUR_FAULT = -32700, -32600, -32601, -32602, -32603
 NOT_FOUND, NOT_NOW, NOT_ALLOWED, STORE, IMPOSSIBLE = -32001, -32002, -32003, -32004, -32005
+STORE_SAYS = "The store cannot do its work at the moment; try again. The log of the gateway says more."
 _LONGEST = 500
 _BY_STATUS = {400: NO_JSON, 401: NOT_ALLOWED, 403: NOT_ALLOWED, 503: NOT_NOW}
 
@@ -51,7 +52,7 @@ def trouble_of(error: Exception, names: Iterable[str] = ()) -> Trouble:
         case InUse():
             return Trouble(NOT_NOW, str(error))
         case StoreError():
-            return Trouble(STORE, str(error))
+            return Trouble(STORE, STORE_SAYS)
         case Invalid() | SegueError():
             return Trouble(IMPOSSIBLE, str(error))
     return Trouble(OUR_FAULT, "That was a mistake of Segue's; its log says more.")
