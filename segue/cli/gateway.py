@@ -23,6 +23,7 @@ from segue.core.lifecycle import Interruption
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.text import one_line
 from segue.ports.platform import Platform
+from segue.ports.store import Transaction
 from segue.sessions.leasing import living_runs, refuse_second
 from segue.sessions.watching import living_gateways
 from segue.storage.store import SqlStore
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from segue.cli.remote import Asked
 
 _STOPPING_SECONDS = 45.0
+_HINDRANCE = "gateway:hindrance"
+"""Where a gateway notes why it does not begin anew."""
 
 
 _UNIT = ("segue.cli.units", "unit", "Print what lets systemd or launchd run a gateway.")
@@ -80,6 +83,7 @@ async def _live(settings: Settings, store: SqlStore, platforms: Sequence[Platfor
             _check_settings()
         except SegueError as error:
             logging.error("The gateway does not begin anew, and goes on as it is: %s", error)  # noqa: TRY400
+            store.write(OWNER_AT_CONSOLE, _note_hindrance, str(error))
             return
         is_again = True
         stop.set()
@@ -166,6 +170,8 @@ def _signal(number: signal.Signals) -> None:
         here = [one for one in runs if one.host == os.uname().nodename]
         if not here:
             raise NotFound("No gateway of this home runs on this machine.")
+        if number is signal.SIGHUP:
+            _forget_hindrance()
         for one in here:
             os.kill(one.pid, number)
         if number is signal.SIGTERM:
@@ -180,9 +186,20 @@ def _wait_for_another(store: SqlStore, runs: list[Run]) -> None:
     """Answers that are being written come to their end first, which may take a while."""
     known, until = {one.id for one in runs}, time.monotonic() + _STOPPING_SECONDS
     while {one.id for one in store.read(OWNER_AT_CONSOLE, living_gateways, is_gone)} <= known:
+        if told := store.read(OWNER_AT_CONSOLE, lambda tx: tx.meta.get(_HINDRANCE)):
+            raise InUse(f"The gateway goes on as it is, and does not begin anew: {told}")
         if time.monotonic() > until or all(is_gone(one) for one in runs):
             raise InUse("The gateway has not begun anew; its log says why.")
         time.sleep(0.1)
+
+
+def _note_hindrance(tx: Transaction, told: str) -> None:
+    tx.meta.set(_HINDRANCE, told)
+
+
+def _forget_hindrance() -> None:
+    with app.open_store() as store:
+        store.write(OWNER_AT_CONSOLE, lambda tx: tx.meta.remove(_HINDRANCE))
 
 
 def _wait_for_end(runs: list[Run]) -> None:

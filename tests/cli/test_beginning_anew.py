@@ -1,0 +1,50 @@
+"""A gateway begins anew if it can, and goes on as it is if it cannot; whoever asked is told which."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+from gateway_there import There, gateway_at
+
+pytestmark = pytest.mark.on_file
+
+Run = Callable[..., "CompletedProcess[str]"]
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> Iterator[There]:
+    with gateway_at(tmp_path / "there") as gateway:
+        yield gateway
+
+
+def test_a_gateway_that_can_begin_anew_does(there: There, run: Run) -> None:
+    before = json.loads(run("gateway", "status", "--json", SEGUE_HOME=str(there.home)).stdout)[0]["id"]
+    done = run("gateway", "restart", SEGUE_HOME=str(there.home))
+    assert (done.returncode, done.stdout) == (0, "The gateway has begun anew.\n")
+    after = json.loads(run("gateway", "status", "--json", SEGUE_HOME=str(there.home)).stdout)[0]["id"]
+    assert after != before
+
+
+def test_what_the_gateway_itself_lacks_keeps_it_as_it_is(there: There, run: Run) -> None:
+    """The variable is set where somebody types, and not where the gateway runs."""
+    hook = {"hooks": {"github": {"secret": "${HOOK_SECRET_OF_A_TEST}"}}, "port": 0}
+    settings = {"gateway": {"port": 0}, "platforms": {"webhook": hook}}
+    (there.home / "config.yaml").write_text(json.dumps(settings))
+    secret = {"HOOK_SECRET_OF_A_TEST": "0123456789abcdef0123"}
+    done = run("gateway", "restart", SEGUE_HOME=str(there.home), **secret)
+    assert done.returncode == 1
+    assert "goes on as it is" in done.stderr
+    assert "HOOK_SECRET_OF_A_TEST" in done.stderr
+    assert run("gateway", "call", "health", SEGUE_HOME=str(there.home), **secret).returncode == 0
+
+
+def test_a_batch_is_not_used_up_by_a_gateway_without_a_model(there: There, run: Run, tmp_path: Path) -> None:
+    prompts = tmp_path / "prompts.jsonl"
+    prompts.write_text('{"prompt": "one"}\n{"prompt": "two"}\n')
+    done = run("batch", "run", str(prompts), "--out", "-", SEGUE_HOME=str(there.home))
+    assert done.returncode == 1
+    results = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert [one["state"] for one in results] == ["failed", "failed"]
+    assert "There is no model" in results[0]["error"]
