@@ -15,7 +15,7 @@ from segue.listening.bodies import Refusal, read_body
 from segue.listening.calls import body_of
 from segue.web import openai
 from segue.web.document import document
-from segue.web.guarding import Guard
+from segue.web.guarding import Guard, NotLetIn
 from segue.web.openai.errors import Trouble
 from segue.web.premises import Premises
 from segue.web.rpc.catalogue import METHODS
@@ -41,6 +41,8 @@ def front(premises: Premises, guard: Guard, others: Sequence[BaseRoute] = ()) ->
         except StoreError as error:
             return JSONResponse(failed(None, trouble_of(error)), 503, {"Retry-After": str(_STORE_AGAIN)})
         answer = await answered(Caller(credential, premises), METHODS, said)
+        if not await guard.is_still_good(credential):  # which may have been long ago
+            return JSONResponse(failed(None, trouble_of(NotLetIn())), 401)
         if answer is None:
             return Response(status_code=204)
         return Response(await spelled(premises, answer), media_type="application/json")

@@ -6,6 +6,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+import apsw
 import httpx2
 import pytest
 from open_door import OpenDoor, request
@@ -13,7 +14,7 @@ from serving_house import use_obedient_model, write_settings
 
 from segue.core.credentials import Level
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
-from segue.listening import calls
+from segue.listening import calls, server
 from segue.web.listening import listen
 from segue.web.premises import Premises
 
@@ -260,5 +261,64 @@ def test_figures_are_for_those_with_a_token(door: OpenDoor) -> None:
             assert figures.status_code == 200
             assert figures.headers["content-type"].startswith("text/plain")
             assert "segue_" in figures.text
+
+    door.serve(work)
+
+
+def test_whoever_waits_for_an_answer_gets_none_when_the_token_is_taken_back_meanwhile(door: OpenDoor) -> None:
+    token = door.token("phone")
+
+    async def work() -> None:
+        wish = {"conversation": "x", "text": "wait 1", "wait_seconds": 20}
+        waiting = asyncio.create_task(door.post(request("chat.send", **wish), token))
+        await asyncio.sleep(0.5)
+        door.revoke("phone")
+        answer = await waiting
+        assert answer.status_code == 401
+        assert "You said" not in answer.text
+
+    door.serve(work)
+
+
+def test_a_person_reads_no_figures_about_everybody(door: OpenDoor) -> None:
+    token = door.token("alice", Level.ADMIN, "telegram:1")
+
+    async def work() -> None:
+        shown = {"Authorization": f"Bearer {token}"}
+        async with httpx2.AsyncClient(headers=shown) as client:
+            assert (await client.get(f"{door.url}/metrics")).status_code == 403
+            assert (await client.get(f"{door.url}/ready")).json() == {"status": "ready"}
+
+    door.serve(work)
+
+
+def test_whoever_connects_and_asks_for_nothing_is_left(door: OpenDoor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "ASKING_SECONDS", 0.3)
+    token = door.token()
+
+    async def work() -> None:
+        host, port = door.url.removeprefix("http://").split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        assert await asyncio.wait_for(reader.read(10), 5) == b""
+        writer.close()
+        async with door.socket(token) as line:
+            await asyncio.sleep(0.6)
+            assert (await line.ask("health"))["is_well"]
+
+    door.serve(work)
+
+
+def test_a_read_waits_for_no_note_that_a_token_is_in_use(door: OpenDoor) -> None:
+    token = door.token()
+
+    async def work() -> None:
+        other = apsw.Connection(str(door.settings.database_path))
+        other.execute("BEGIN IMMEDIATE")
+        try:
+            answer = await asyncio.wait_for(door.post(HEALTH, token), 2)
+            assert answer.status_code == 200
+        finally:
+            other.execute("ROLLBACK")
+            other.close()
 
     door.serve(work)
