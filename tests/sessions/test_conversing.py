@@ -22,6 +22,8 @@ from segue.sessions.conversing import (
     Room,
     footing_in,
     go_on_after,
+    hand_over,
+    is_anothers,
     move_to,
     put_down,
     remove,
@@ -244,3 +246,19 @@ def test_histories_that_are_alike_are_remembered_up_to_a_number(store: Store) ->
 def test_instructions_are_news_once(store: Store) -> None:
     told = [store.write(ME, calling.is_news, "lane", one) for one in ("a", "a", "b", "a")]
     assert told == [True, False, True, True]
+
+
+def test_a_name_that_goes_to_somebody_else_takes_no_words_along(store: Store) -> None:
+    old = stand(store)
+    store.write(ME, put_down, old, [draft("user", "mine", 1.0)])
+    theirs = Room("main", source_of("laptop", "talk"), EVE.principal)
+    assert store.read(OWNER, is_anothers, theirs)
+    store.write(OWNER, hand_over, theirs, NOW)
+    new = store.write(EVE, stand_in, theirs, "b", NOW)
+    assert (new.session_id, new.lane.principal) == ("b", EVE.principal)
+    assert words(store, "b") == []
+    ended = store.read(ME, lambda tx: tx.sessions.find("a"))
+    assert ended is not None
+    assert ended.end_reason == "owner_changed"
+    store.write(OWNER, hand_over, theirs, NOW)
+    assert store.write(EVE, stand_in, theirs, "c", NOW).session_id == "b"

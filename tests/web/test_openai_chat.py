@@ -208,7 +208,9 @@ def test_the_same_call_made_again_is_one_turn(door: WordyDoor) -> None:
     assert entries(door.store) == [("slowly please", "done")]
 
 
-def test_a_call_that_was_not_put_down_is_made_ready_once(door: WordyDoor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_that_was_not_put_down_is_made_ready_once(
+    door: WordyDoor, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     """Its conversation is there already; whoever tries again speaks in that one."""
     token = door.token()
 
@@ -219,6 +221,8 @@ def test_a_call_that_was_not_put_down_is_made_ready_once(door: WordyDoor, monkey
             with pytest.raises(openai.InternalServerError) as raised:
                 await said(client, list(HI), extra_headers={"Idempotency-Key": "k1"})
             assert (raised.value.status_code, raised.value.response.headers["retry-after"]) == (503, "5")
+            assert "state.db" not in raised.value.response.text
+            assert "state.db" in caplog.text
         assert await said(client, list(HI), extra_headers={"Idempotency-Key": "k1"}) == "You said: hi"
 
     door.serve(work)
@@ -226,7 +230,29 @@ def test_a_call_that_was_not_put_down_is_made_ready_once(door: WordyDoor, monkey
 
 
 async def not_now(*_: object) -> None:
-    raise StoreBusy("The store is busy.")
+    raise StoreBusy("The database /home/somebody/state.db is locked.")
+
+
+@pytest.mark.parametrize(("before", "after"), [("telegram:1", "telegram:2"), ("owner", "telegram:2"), ("x:1", "owner")])
+def test_a_name_of_a_program_that_goes_to_somebody_else_takes_no_conversation_along(
+    door: WordyDoor, before: str, after: str
+) -> None:
+    first = door.token("bot", Level.WRITE, before)
+
+    async def work() -> None:
+        named = {"extra_headers": {"X-Segue-Conversation": "trip"}}
+        assert await said(door.client(first), list(HI), **named) == "You said: hi"
+        door.revoke("bot")
+        second = door.token("bot", Level.WRITE, after)
+        for words in ("one", "two"):
+            assert (
+                await said(door.client(second), [{"role": "user", "content": words}], **named) == f"You said: {words}"
+            )
+        told = [one["content"] for one in Wordy.asked[-1].conversation]
+        assert told == ["one", "You said: one", "two"]
+
+    door.serve(work)
+    assert [len(talk) for talk in transcripts(door.store)] == [2, 4]
 
 
 def test_whoever_comes_late_to_a_stream_is_told_it_from_the_start(door: WordyDoor) -> None:
@@ -462,6 +488,8 @@ def test_with_too_many_before_it_a_message_is_not_taken(tmp_path: Path, monkeypa
             with pytest.raises(openai.InternalServerError) as raised:
                 await said(client, list(HI))
             assert (raised.value.status_code, raised.value.response.headers["retry-after"]) == (503, "5")
+            assert "state.db" not in raised.value.response.text
+            assert "state.db" in caplog.text
             await running
             assert await waiting == "You said: hi"
 

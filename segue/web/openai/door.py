@@ -1,6 +1,5 @@
 """How a call under /v1 is taken: who makes it, what it says, and what they are told when it cannot be answered."""
 
-import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -10,18 +9,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from segue.core.credentials import Credential, Level
-from segue.core.errors import SegueError
 from segue.core.scope import Scope
-from segue.core.text import one_line
-from segue.listening.bodies import Refusal, read_body
+from segue.listening.bodies import read_body
 from segue.listening.calls import body_of
 from segue.web.guarding import Guard
 from segue.web.openai.errors import Wrong, trouble_of
 from segue.web.premises import Premises
 
 KEY, LONGEST_KEY = "idempotency-key", 255
-
-_log = logging.getLogger(__name__)
 
 S = TypeVar("S", bound=BaseModel)
 
@@ -68,8 +63,6 @@ def behind(premises: Premises, guard: Guard, level: Level, work: Work) -> Callab
             credential = await guard.let_in(request, level)
             return await work(Visit(premises, credential, request))
         except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits is told
-            if not isinstance(error, SegueError | ValueError | Refusal | Wrong):
-                _log.exception("A call of %s failed.", one_line(request.url.path))
             return trouble_of(error).answer
 
     return answer

@@ -9,15 +9,16 @@ from segue import app
 from segue.core.credentials import Credential
 from segue.core.inbox import Entry
 from segue.core.keys import DEFAULT_AGENT
-from segue.core.scope import Principal
+from segue.core.scope import OWNER_AT_CONSOLE, Principal
 from segue.gateway.onlookers import Onlooker
 from segue.hookspecs import SessionStarted
 from segue.platforms.api_server.inbound import inbound_of
 from segue.sessions.calling import digest_of, retried
+from segue.sessions.conversing import hand_over, is_anothers
 from segue.web.openai.answers import RESPONSE, Standing, look_at
 from segue.web.openai.door import Visit
 from segue.web.openai.errors import Wrong
-from segue.web.openai.placing import Placed, Wish, place
+from segue.web.openai.placing import Placed, Wish, place, room_named
 from segue.web.openai.wording import Given
 from segue.web.premises import Premises
 from segue.web.speaking import say, wait_for
@@ -87,7 +88,10 @@ async def spoken(visit: Visit, wish: Wish, placed: Placed) -> Entry:
 
 async def placed(visit: Visit, wish: Wish) -> Placed:
     """Make ready where it is said."""
-    done = await visit.premises.write(visit.scope, place, wish, app.new_session_id(), datetime.now(UTC))
+    now, room = datetime.now(UTC), room_named(wish)
+    if room is not None and await visit.premises.glance(is_anothers, room):
+        await visit.premises.write(OWNER_AT_CONSOLE, hand_over, room, now)
+    done = await visit.premises.write(visit.scope, place, wish, app.new_session_id(), now)
     if (footing := done.started) is not None:
         lane = footing.lane
         visit.premises.gateway.told(SessionStarted(lane.key, footing.session_id, lane.principal))
