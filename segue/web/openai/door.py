@@ -12,7 +12,7 @@ from segue.core.credentials import Credential, Level
 from segue.core.scope import Scope
 from segue.listening.bodies import read_body
 from segue.listening.calls import body_of
-from segue.web.guarding import Guard
+from segue.web.guarding import Guard, NotLetIn
 from segue.web.openai.errors import Wrong, trouble_of
 from segue.web.premises import Premises
 
@@ -26,6 +26,7 @@ class Visit:
     """A call that was let in."""
 
     premises: Premises
+    guard: Guard
     credential: Credential
     request: Request
 
@@ -48,6 +49,11 @@ class Visit:
             raise Wrong(f"An idempotency key has 1 to {LONGEST_KEY} characters.", code="invalid_value")
         return key
 
+    async def check(self) -> None:
+        """Nobody is told anything whose token was taken back meanwhile."""
+        if not await self.guard.is_still_good(self.credential):
+            raise NotLetIn
+
     def path(self, name: str) -> str:
         return str(self.request.path_params[name])
 
@@ -61,7 +67,7 @@ def behind(premises: Premises, guard: Guard, level: Level, work: Work) -> Callab
     async def answer(request: Request) -> Response:
         try:
             credential = await guard.let_in(request, level)
-            return await work(Visit(premises, credential, request))
+            return await work(Visit(premises, guard, credential, request))
         except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits is told
             return trouble_of(error).answer
 

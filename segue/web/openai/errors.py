@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 INVALID, SERVER = "invalid_request_error", "server_error"
 _LONGEST = 500
-_TRY_AGAIN = {"Retry-After": "5"}
+_TRY_AGAIN, _ONCE = {"Retry-After": "5"}, {"x-should-retry": "false"}
 _BY_STATUS = {
     401: (INVALID, "invalid_api_key"),
     403: ("permission_error", "insufficient_permissions"),
@@ -77,13 +77,21 @@ def trouble_of(error: Exception) -> Trouble:
         case SegueError():
             return Trouble(400, str(error))
     _log.error("A call failed.", exc_info=error)
-    headers = {"x-should-retry": "false"}
-    return Trouble(500, "That was a mistake of Segue's; its log says more.", SERVER, headers=headers)
+    return Trouble(500, "That was a mistake of Segue's; its log says more.", SERVER, headers=_ONCE)
 
 
 def failed(sentence: str) -> Trouble:
     """An answer that did not come about. Asked again by itself the same would happen, so clients are told not to."""
-    return Trouble(500, sentence, SERVER, code="answer_failed", headers={"x-should-retry": "false"})
+    return Trouble(500, sentence, SERVER, code="answer_failed", headers=_ONCE)
+
+
+def cancelled(sentence: str) -> Trouble:
+    """An answer that was stopped; nor is it wanted again."""
+    return Trouble(409, sentence, code="cancelled", headers=_ONCE)
+
+
+def unfinished() -> Trouble:
+    return Trouble(409, "The answer is being written; try again.", code="in_progress", headers=_TRY_AGAIN)
 
 
 def _misshapen(error: ValidationError) -> Trouble:

@@ -34,9 +34,10 @@ async def create(visit: Visit) -> Response:
     def work(tx: Transaction) -> list[Message]:
         if once and (kept := find_done(tx, *once)) is not None:
             return [_row(tx, _session(visit), name) for name in kept]
-        rows = put_down(tx, footing_in(tx, _session(visit)), drafts)
+        footing = footing_in(tx, _session(visit))
+        rows = put_down(tx, footing, drafts)
         if once:
-            keep_done(tx, *once, [item_id("item", row) for row in rows])
+            keep_done(tx, footing.session_id, *once, [item_id("item", row) for row in rows])
         return rows
 
     rows = await visit.premises.write(visit.scope, work)

@@ -72,8 +72,10 @@ def place(tx: Transaction, wish: Wish, fresh_id: str, now: datetime) -> Placed:
         conversation=wish.conversation,
         previous=wish.previous,
         is_background=wish.is_background,
+        session_id=footing.session_id,
+        history=None if _is_placed(wish) else _history(wish, wish.given),
     )
-    keep_call(tx, wish.message_id, call, None if _is_placed(wish) else _history(wish, wish.given))
+    keep_call(tx, wish.message_id, call)
     return Placed(call, footing if footing.is_new else None)
 
 

@@ -5,6 +5,9 @@ import os
 from datetime import UTC, datetime
 from typing import Any
 
+from starlette.background import BackgroundTask
+from starlette.responses import Response
+
 from segue import app
 from segue.core.credentials import Credential
 from segue.core.inbox import Entry
@@ -13,7 +16,7 @@ from segue.core.scope import OWNER_AT_CONSOLE, Principal
 from segue.gateway.onlookers import Onlooker
 from segue.hookspecs import SessionStarted
 from segue.platforms.api_server.inbound import inbound_of
-from segue.sessions.calling import digest_of, retried
+from segue.sessions.calling import digest_of, has_arrived, retried
 from segue.sessions.conversing import hand_over, is_anothers
 from segue.web.openai.answers import RESPONSE, Standing, look_at
 from segue.web.openai.door import Visit
@@ -103,8 +106,22 @@ async def standing_of(visit: Visit, message_id: str) -> Standing:
 
 
 async def answered(visit: Visit, entry: Entry, onlooker: Onlooker) -> Standing:
+    """How a message stands in the end, for whoever may still be told."""
     await wait_for(visit.premises, entry, onlooker)
+    await visit.check()
     return await standing_of(visit, entry.message_id)
+
+
+async def arrived(visit: Visit, standing: Standing) -> None:
+    """Note that the whole answer was given to whoever asked."""
+    await visit.premises.write(visit.scope, has_arrived, standing.entry.message_id, standing.call.digest)
+
+
+async def handed(visit: Visit, standing: Standing, answer: Response) -> Response:
+    """Give an answer to whoever asked; those who have left may try again."""
+    if not await visit.request.is_disconnected():
+        answer.background = BackgroundTask(arrived, visit, standing)
+    return answer
 
 
 def _name(credential: Credential, key: str) -> str:
