@@ -492,6 +492,11 @@ class Meta(Protocol):
     def get(self, key: str) -> str | None: ...
     def set(self, key: str, value: str) -> None: ...
     def remove(self, key: str) -> None: ...
+    def beginning(self, first: str) -> list[str]:
+        """The keys that begin so, in order."""
+
+    def drawer(self, scope: Scope) -> "Meta":
+        """Somebody else's, for whoever sees everything; for everybody else it is their own."""
 
 
 FEW_SESSIONS = 500

@@ -6,13 +6,17 @@ what it says is put down: killed in between, a program that calls again goes on 
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from segue.core.errors import Invalid
-from segue.ports.store import Transaction
+from segue.core.scope import Principal, scope_for
+from segue.ports.store import Meta, Transaction
 
 CALL, HISTORY, BODY, TOLD, DONE = "api:call:", "api:history:", "api:body:", "api:told:", "api:done:"
+METADATA = "api:metadata:"
+SAID, MADE = "api:said:", "api:made:"
+"""Which calls were made in a session, and under which keys something was put down there: they go with it."""
 MOST_ALIKE = 8
 """Conversations that were begun in the same words are remembered so many times."""
 RETRY_SECONDS = 600.0
@@ -38,6 +42,9 @@ class Call(NamedTuple):
     conversation: str | None = None
     previous: str | None = None
     is_background: bool = False
+    session_id: str = ""
+    history: str | None = None
+    """The digest of all that was said up to it, by which a client is recognised that says it again."""
 
 
 def digest_of(*parts: Any) -> str:
@@ -59,13 +66,15 @@ def same_call(tx: Transaction, message_id: str, digest: str) -> Call | None:
     return found
 
 
-def keep_call(tx: Transaction, message_id: str, call: Call, history: str | None = None) -> None:
-    """Write a call down; a history is the digest of all that was said up to it."""
+def keep_call(tx: Transaction, message_id: str, call: Call) -> None:
+    """Write a call down."""
     tx.meta.set(CALL + message_id, json.dumps(call._asdict()))
-    tx.meta.set(BODY + call.digest, json.dumps([message_id, call.at]))
-    if history is not None:
-        alike = [one for one in calls_after(tx, history) if one != message_id]
-        tx.meta.set(HISTORY + history, json.dumps([*alike, message_id][-MOST_ALIKE:]))
+    tx.meta.set(f"{SAID}{call.session_id}:{message_id}", "")
+    lately = {name: row for name, row in _lately(tx.meta, call.digest).items() if call.at - row[1] <= RETRY_SECONDS}
+    _put(tx.meta, BODY + call.digest[:2], lately | {call.digest: [message_id, call.at]})
+    if call.history is not None:
+        alike = [one for one in calls_after(tx, call.history) if one != message_id]
+        tx.meta.set(HISTORY + call.history, json.dumps([*alike, message_id][-MOST_ALIKE:]))
 
 
 def calls_after(tx: Transaction, history: str) -> Sequence[str]:
@@ -75,10 +84,35 @@ def calls_after(tx: Transaction, history: str) -> Sequence[str]:
 
 
 def retried(tx: Transaction, digest: str, now: float) -> str | None:
-    """The name of the same call, if it was made a moment ago: whoever says that they try again means that one."""
-    kept = tx.meta.get(BODY + digest)
-    message_id, at = json.loads(kept) if kept else (None, 0.0)
+    """The name of the same call, made a moment ago and not given its answer: who says they try again means that one."""
+    message_id, at = _lately(tx.meta, digest).get(digest, (None, 0.0))
     return message_id if 0 <= now - at <= RETRY_SECONDS else None
+
+
+def has_arrived(tx: Transaction, message_id: str, digest: str) -> None:
+    """Whoever was given the whole answer does not try again: the same words are new ones."""
+    _not_again(tx.meta, message_id, digest)
+
+
+def _not_again(meta: Meta, message_id: str, digest: str) -> None:
+    lately = _lately(meta, digest)
+    if lately.get(digest, [""])[0] == message_id:
+        del lately[digest]
+        _put(meta, BODY + digest[:2], lately)
+
+
+def _lately(meta: Meta, digest: str) -> dict[str, list[Any]]:
+    """Calls whose digests begin alike; they are kept together, so that what is old goes when something new comes."""
+    kept: dict[str, list[Any]] = json.loads(meta.get(BODY + digest[:2]) or "{}")
+    return kept
+
+
+def _put(meta: Meta, key: str, value: dict[str, list[Any]] | list[str]) -> None:
+    """Keep something, or nothing at all."""
+    if value:
+        meta.set(key, json.dumps(value))
+    else:
+        meta.remove(key)
 
 
 def find_done(tx: Transaction, key: str, digest: str) -> list[str] | None:
@@ -92,8 +126,34 @@ def find_done(tx: Transaction, key: str, digest: str) -> list[str] | None:
     return list(found)
 
 
-def keep_done(tx: Transaction, key: str, digest: str, found: Sequence[str]) -> None:
+def keep_done(tx: Transaction, session_id: str, key: str, digest: str, found: Sequence[str]) -> None:
     tx.meta.set(DONE + key, json.dumps([digest, found]))
+    tx.meta.set(f"{MADE}{session_id}:{key}", "")
+
+
+def forget_calls(tx: Transaction, session_ids: Collection[str], owners: Collection[str]) -> None:
+    """Nothing is kept of the calls that were made in sessions, by those whose they are and by whoever asks for it."""
+    for meta in (tx.meta, *(tx.meta.drawer(scope_for(Principal(owner))) for owner in owners)):
+        for session_id in session_ids:
+            meta.remove(METADATA + session_id)
+            for key in meta.beginning(f"{MADE}{session_id}:"):
+                meta.remove(DONE + key.rpartition(":")[2])
+                meta.remove(key)
+            for key in meta.beginning(f"{SAID}{session_id}:"):
+                _forget_call(meta, key.rpartition(":")[2])
+                meta.remove(key)
+
+
+def _forget_call(meta: Meta, message_id: str) -> None:
+    if (kept := meta.get(CALL + message_id)) is None:
+        return
+    call = Call(**json.loads(kept))
+    _not_again(meta, message_id, call.digest)
+    if call.history is not None:
+        alike = json.loads(meta.get(HISTORY + call.history) or "[]")
+        _put(meta, HISTORY + call.history, [one for one in alike if one != message_id])
+    meta.remove(TOLD + digest_of(call.lane))
+    meta.remove(CALL + message_id)
 
 
 def is_news(tx: Transaction, lane_key: str, instructions: str) -> bool:

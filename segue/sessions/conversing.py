@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from segue.core.errors import InUse, NotFound, SessionNotFound
-from segue.core.ids import SessionId
+from segue.core.ids import LaneKey, SessionId
 from segue.core.inbox import Entry
 from segue.core.keys import API, Task, build_key, parse_key
 from segue.core.lifecycle import Lane, Phase
@@ -23,7 +23,7 @@ from segue.ports.store import Transaction
 from segue.sessions.branching import branch_session
 from segue.sessions.discarding import discard_conversation
 from segue.sessions.finding import find_parts, find_tip, get_session
-from segue.sessions.opening import begin_session, new_lane, reset_lane, save_lane
+from segue.sessions.opening import begin_session, new_lane, reset_lane, save_lane, standing_lane
 from segue.sessions.recording import append_message
 from segue.sessions.responding import is_within
 
@@ -38,7 +38,7 @@ class Room(NamedTuple):
     principal: Principal
 
     @property
-    def key(self) -> str:
+    def key(self) -> LaneKey:
         return build_key(self.place)
 
     @property
@@ -65,6 +65,18 @@ def stand_in(tx: Transaction, room: Room, fresh_id: str, now: datetime) -> Footi
         lane = lane or new_lane(room.place, room.source, Scope(room.principal), now)
         lane = begin_session(tx, lane, fresh_id, now, agent=room.agent)
     return Footing(save_lane(tx, lane), fresh_id, is_new=True)
+
+
+def is_anothers(tx: Transaction, room: Room) -> bool:
+    """Whether a conversation of this name is somebody else's, who had a program of this name before."""
+    lane = tx.lanes.find(room.key)
+    return lane is not None and lane.principal != room.principal
+
+
+def hand_over(tx: Transaction, room: Room, now: datetime) -> None:
+    """Let somebody have a lane that was another's, whose session ends; done by whoever sees both."""
+    if is_anothers(tx, room) and (lane := standing_lane(tx, room.key, Scope(room.principal), now)):
+        save_lane(tx, lane)
 
 
 def put_down(tx: Transaction, footing: Footing, drafts: Sequence[Draft]) -> list[Message]:

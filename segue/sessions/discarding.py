@@ -9,6 +9,7 @@ from segue.core.portable import from_mapping
 from segue.core.sessions import Listed, Session
 from segue.core.spelling import dumps
 from segue.ports.store import Filter, Transaction, TrashEntry
+from segue.sessions.calling import forget_calls
 from segue.sessions.exporting import export_session
 from segue.sessions.finding import find_conversation, find_successor, get_session
 from segue.sessions.titling import free_title
@@ -54,6 +55,8 @@ def purge_conversation(tx: Transaction, session_id: str) -> int:
     copies = [entry for entry in tx.trash.listed() if entry.session_id in parts or entry.conversation in parts]
     tx.inbox.erase(parts)
     tx.outbox.erase(parts)
+    owners = {session.principal for part in parts if (session := tx.sessions.find(part))}
+    forget_calls(tx, parts, owners | {entry.principal for entry in copies})
     return tx.trash.remove(copies) + tx.sessions.delete(parts)
 
 
@@ -112,6 +115,10 @@ def empty_trash(tx: Transaction, before: float | None = None) -> list[TrashEntry
     """Forget it."""
     entries = trash_before(tx, before)
     tx.trash.remove(entries)
+    kept = {entry.session_id for entry in tx.trash.listed()}
+    for entry in entries:
+        if entry.session_id not in kept and tx.sessions.find(entry.session_id) is None:
+            forget_calls(tx, [entry.session_id], [entry.principal])
     return entries
 
 

@@ -66,7 +66,7 @@ def open_session(tx: Transaction, arrival: Arrival, rules: Rules) -> Opened:
     is_elsewhere = admitted is not None and build_key(place) != admitted.key
     if admitted is not None and (is_elsewhere or isinstance(place, Task)):
         place, scope = parse_key(admitted.key, rules.keys.main_key), admitted.scope
-    lane = _standing(tx, build_key(place), scope, now)
+    lane = standing_lane(tx, build_key(place), scope, now)
     policy = policy_of(place, source, rules.policies)
     decision = decide(lane, policy, now, busy=arrival.busy, freshness=rules.freshness)
     if arrival.force_new and lane is not None and not isinstance(decision, Start):
@@ -156,7 +156,7 @@ def new_lane(place: Place, source: SessionSource, scope: Scope, now: datetime) -
     )
 
 
-def _standing(tx: Transaction, key: LaneKey, scope: Scope, now: datetime) -> Lane | None:
+def standing_lane(tx: Transaction, key: LaneKey, scope: Scope, now: datetime) -> Lane | None:
     """The lane as it is for whom it belongs to now.
 
     When the settings say that its place is somebody else's, the old session ends and is not seen by the new one.

@@ -1,10 +1,13 @@
 """Small facts kept beside the sessions, by key; everybody but the owner has a drawer of their own in each place."""
 
+import sys
+
 from segue.core.ids import encode_segment
 from segue.core.scope import Scope
 from segue.ports.store import Meta
 from segue.storage.sql import Executor
 
+_LAST = chr(sys.maxunicode)
 COPYING = "copying:from"
 """Where a database says that it is becoming a copy, and of what."""
 
@@ -12,6 +15,7 @@ COPYING = "copying:from"
 class SqlMeta(Meta):
     def __init__(self, executor: Executor, scope: Scope) -> None:
         self._db = executor
+        self._scope = scope
         self._prefix = drawer_of(scope)
 
     def get(self, key: str) -> str | None:
@@ -26,6 +30,15 @@ class SqlMeta(Meta):
 
     def remove(self, key: str) -> None:
         self._db.run("DELETE FROM state_meta WHERE key = :key", {"key": self._prefix + key})
+
+    def beginning(self, first: str) -> list[str]:
+        wanted = self._prefix + first
+        sql = "SELECT key FROM state_meta WHERE key >= :wanted AND key < :behind ORDER BY key"
+        rows = self._db.rows(sql, {"wanted": wanted, "behind": wanted + _LAST})
+        return [key.removeprefix(self._prefix) for (key,) in rows]
+
+    def drawer(self, scope: Scope) -> Meta:
+        return SqlMeta(self._db, scope if self._scope.sees_all else self._scope)
 
 
 def drawer_of(scope: Scope) -> str:

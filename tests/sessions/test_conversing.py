@@ -1,5 +1,6 @@
 """Conversations of programs: begun once, gone on with from any answer, read through all their parts, removed whole."""
 
+import json
 from typing import Any
 
 import pytest
@@ -22,6 +23,8 @@ from segue.sessions.conversing import (
     Room,
     footing_in,
     go_on_after,
+    hand_over,
+    is_anothers,
     move_to,
     put_down,
     remove,
@@ -29,6 +32,7 @@ from segue.sessions.conversing import (
     stand_in,
     stretches,
 )
+from segue.sessions.discarding import empty_trash, purge_conversation
 from segue.sessions.steering import suspend_lane
 
 LAPTOP = Principal("api_server:laptop")
@@ -220,7 +224,7 @@ def test_a_call_is_kept_and_must_be_the_same(store: Store) -> None:
 
 
 def test_what_was_done_under_a_key_is_found_again(store: Store) -> None:
-    store.write(ME, calling.keep_done, "k", "d", ["x"])
+    store.write(ME, calling.keep_done, "a", "k", "d", ["x"])
     assert store.read(ME, calling.find_done, "k", "d") == ["x"]
     assert store.read(EVE, calling.find_done, "k", "d") is None
     with pytest.raises(SpokenOtherwise):
@@ -233,9 +237,18 @@ def test_a_retry_is_recognised_for_a_while(store: Store) -> None:
     assert store.read(ME, calling.retried, "x", 100.0) is None
 
 
+def test_who_has_the_answer_does_not_try_again(store: Store) -> None:
+    for name, digest in (("m", "d"), ("n", "d"), ("o", "dx")):
+        store.write(ME, calling.keep_call, name, call(digest))
+    store.write(ME, calling.has_arrived, "m", "d")  # the later one is meant, and has not arrived
+    assert store.read(ME, calling.retried, "d", 100.0) == "n"
+    store.write(ME, calling.has_arrived, "n", "d")
+    assert [store.read(ME, calling.retried, one, 100.0) for one in ("d", "dx")] == [None, "o"]
+
+
 def test_histories_that_are_alike_are_remembered_up_to_a_number(store: Store) -> None:
     for number in range(calling.MOST_ALIKE + 2):
-        store.write(ME, calling.keep_call, f"m{number}", call(), "history")
+        store.write(ME, calling.keep_call, f"m{number}", call()._replace(history="history"))
     found = store.read(ME, calling.calls_after, "history")
     assert list(found) == [f"m{number}" for number in range(2, calling.MOST_ALIKE + 2)]
     assert list(store.read(ME, calling.calls_after, "another")) == []
@@ -244,3 +257,72 @@ def test_histories_that_are_alike_are_remembered_up_to_a_number(store: Store) ->
 def test_instructions_are_news_once(store: Store) -> None:
     told = [store.write(ME, calling.is_news, "lane", one) for one in ("a", "a", "b", "a")]
     assert told == [True, False, True, True]
+
+
+def test_a_name_that_goes_to_somebody_else_takes_no_words_along(store: Store) -> None:
+    old = stand(store)
+    store.write(ME, put_down, old, [draft("user", "mine", 1.0)])
+    theirs = Room("main", source_of("laptop", "talk"), EVE.principal)
+    assert store.read(OWNER, is_anothers, theirs)
+    store.write(OWNER, hand_over, theirs, NOW)
+    new = store.write(EVE, stand_in, theirs, "b", NOW)
+    assert (new.session_id, new.lane.principal) == ("b", EVE.principal)
+    assert words(store, "b") == []
+    ended = store.read(ME, lambda tx: tx.sessions.find("a"))
+    assert ended is not None
+    assert ended.end_reason == "owner_changed"
+    store.write(OWNER, hand_over, theirs, NOW)
+    assert store.write(EVE, stand_in, theirs, "c", NOW).session_id == "b"
+
+
+def facts(store: Store, scope: Scope) -> dict[str, str | None]:
+    return store.read(scope, lambda tx: {key: tx.meta.get(key) for key in tx.meta.beginning("api:")})
+
+
+def called_in(store: Store, scope: Scope, session_id: str) -> None:
+    """Everything that is kept of a call."""
+
+    def work(tx: Transaction) -> None:
+        tx.meta.set(calling.METADATA + session_id, "{}")
+        calling.is_news(tx, f"lane {session_id}", "Be brief.")
+        made = Call(f"d{session_id}", f"lane {session_id}", "chat", "main", 1.0, session_id=session_id, history="h")
+        calling.keep_call(tx, f"m{session_id}", made)
+        calling.keep_done(tx, session_id, f"k{session_id}", "d", ["x"])
+
+    store.write(scope, work)
+
+
+@pytest.mark.parametrize("scope", [ME, OWNER])
+@pytest.mark.parametrize("is_trashed", [False, True])
+def test_nothing_is_kept_of_calls_in_a_conversation_that_is_purged(
+    store: Store, scope: Scope, is_trashed: bool
+) -> None:
+    stand(store, "a", "one")
+    stand(store, "b", "other")
+    called_in(store, ME, "b")
+    before = facts(store, ME)
+    assert len(before) == 8
+    called_in(store, ME, "a")
+    called_in(store, OWNER, "a")
+    if is_trashed:
+        store.write(ME, remove, "a", 2.0)
+    assert len(facts(store, ME)) > len(before)
+    store.write(scope, purge_conversation, "a")
+    assert facts(store, ME) == before
+    assert (facts(store, OWNER) == {}) == (scope is OWNER)
+
+
+def test_what_leaves_the_trash_for_good_takes_its_calls_along(store: Store) -> None:
+    stand(store)
+    called_in(store, ME, "a")
+    store.write(ME, remove, "a", 2.0)
+    assert facts(store, ME) != {}  # it may come back
+    store.write(OWNER, empty_trash)
+    assert facts(store, ME) == {}
+
+
+def test_calls_that_nobody_tried_again_are_forgotten_by_those_that_come_later(store: Store) -> None:
+    for number in range(50):
+        store.write(ME, calling.keep_call, f"m{number}", call(f"same{number}", number * calling.RETRY_SECONDS))
+    kept = [value for key, value in facts(store, ME).items() if key.startswith(calling.BODY)]
+    assert [len(json.loads(value or "")) for value in kept] == [2]

@@ -181,6 +181,8 @@ def every_table(asker: Asker) -> dict[str, Any]:
         "Trash.oldest": tx.trash.oldest(),
         "Trash.payload": each(tx.trash.payload, tx.trash.listed()),
         "Meta.get": each(tx.meta.get, ["note"]),
+        "Meta.beginning": each(lambda first: [(key, tx.meta.get(key)) for key in tx.meta.beginning(first)], ["", "no"]),
+        "Meta.drawer": each(lambda scope: tx.meta.drawer(scope).get("note"), SCOPES),
         "Search.chunk": each(
             lambda word: tx.search.chunk(Word(word), everywhere, 99, Narrowing(), in_tools=True).found,
             [*asker.words, "common"],
@@ -373,10 +375,10 @@ def test_whoever_may_see_it_is_told(store: SqlStore) -> None:
     assert silent <= {
         "Sessions.count", "Sessions.by_source", "Messages.count", "Messages.per_slot_since", "Trash.oldest", "stats",
         "Messages.last_user_seqs", "Sessions.spawned_by", "Trash.listed", "Trash.older_than", "Trash.payload", "trash",
-        "Sessions.children", "Meta.get", "prunable", "Messages.said", "Ledger.total", "Ledger.per_slot",
+        "Sessions.children", "prunable", "Messages.said", "Ledger.total", "Ledger.per_slot",
         "Inbox.left_out", "Inbox.running", "Inbox.standing", "Inbox.count", "Outbox.count",
         "Turns.owed", "People.find", "People.listed", "People.owners", "People.pairings", "Jobs.find", "Jobs.listed",
-        "Tokens.find", "Tokens.listed",
+        "Tokens.find", "Tokens.listed", "Meta.get", "Meta.beginning", "Meta.drawer",
     }  # fmt: skip
     owner = store.read(OWNER_AT_CONSOLE, answers, ["zq00", "zq01", "zq02"])
     for verb in (

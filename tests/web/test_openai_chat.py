@@ -1,7 +1,7 @@
 """Chat completions, as the official client makes them."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,11 @@ from wordy_model import Wordy
 
 from segue.core.credentials import Level
 from segue.core.errors import StoreBusy
+from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.web.openai import saying, streaming
 
-HI = [{"role": "user", "content": "hi"}]
+HI: list[Any] = [{"role": "user", "content": "hi"}]
+AGAIN = {"x-stainless-retry-count": "1"}
 AGENTS = {"helper": {"prompt": "You help."}}
 
 
@@ -45,7 +47,7 @@ def test_a_chat_is_answered(door: WordyDoor) -> None:
 
     async def work() -> None:
         client = door.client(token)
-        answer = await client.chat.completions.create(model="segue", messages=HI)  # type: ignore[arg-type]
+        answer = await client.chat.completions.create(model="segue", messages=HI)
         assert answer.id.startswith("chatcmpl-")
         assert (answer.model, answer.choices[0].finish_reason) == ("segue", "stop")
         assert answer.choices[0].message.content == "You said: hi"
@@ -202,13 +204,15 @@ def test_the_same_call_made_again_is_one_turn(door: WordyDoor) -> None:
         assert "".join(pieces(chunks)) == "You said: slowly please"
         assert chunks[0].id == both[0].id
         with pytest.raises(openai.UnprocessableEntityError, match="another body"):
-            await client.chat.completions.create(model="main", messages=HI, extra_headers=key)  # type: ignore[arg-type]
+            await client.chat.completions.create(model="main", messages=HI, extra_headers=key)
 
     door.serve(work)
     assert entries(door.store) == [("slowly please", "done")]
 
 
-def test_a_call_that_was_not_put_down_is_made_ready_once(door: WordyDoor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_that_was_not_put_down_is_made_ready_once(
+    door: WordyDoor, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     """Its conversation is there already; whoever tries again speaks in that one."""
     token = door.token()
 
@@ -219,6 +223,8 @@ def test_a_call_that_was_not_put_down_is_made_ready_once(door: WordyDoor, monkey
             with pytest.raises(openai.InternalServerError) as raised:
                 await said(client, list(HI), extra_headers={"Idempotency-Key": "k1"})
             assert (raised.value.status_code, raised.value.response.headers["retry-after"]) == (503, "5")
+            assert "state.db" not in raised.value.response.text
+            assert "state.db" in caplog.text
         assert await said(client, list(HI), extra_headers={"Idempotency-Key": "k1"}) == "You said: hi"
 
     door.serve(work)
@@ -226,7 +232,29 @@ def test_a_call_that_was_not_put_down_is_made_ready_once(door: WordyDoor, monkey
 
 
 async def not_now(*_: object) -> None:
-    raise StoreBusy("The store is busy.")
+    raise StoreBusy("The database /home/somebody/state.db is locked.")
+
+
+@pytest.mark.parametrize(("before", "after"), [("telegram:1", "telegram:2"), ("owner", "telegram:2"), ("x:1", "owner")])
+def test_a_name_of_a_program_that_goes_to_somebody_else_takes_no_conversation_along(
+    door: WordyDoor, before: str, after: str
+) -> None:
+    first = door.token("bot", Level.WRITE, before)
+
+    async def work() -> None:
+        named = {"extra_headers": {"X-Segue-Conversation": "trip"}}
+        assert await said(door.client(first), list(HI), **named) == "You said: hi"
+        door.revoke("bot")
+        second = door.token("bot", Level.WRITE, after)
+        for words in ("one", "two"):
+            assert (
+                await said(door.client(second), [{"role": "user", "content": words}], **named) == f"You said: {words}"
+            )
+        told = [one["content"] for one in Wordy.asked[-1].conversation]
+        assert told == ["one", "You said: one", "two"]
+
+    door.serve(work)
+    assert [len(talk) for talk in transcripts(door.store)] == [2, 4]
 
 
 def test_whoever_comes_late_to_a_stream_is_told_it_from_the_start(door: WordyDoor) -> None:
@@ -245,23 +273,122 @@ def test_whoever_comes_late_to_a_stream_is_told_it_from_the_start(door: WordyDoo
     assert entries(door.store) == [("slowly one two three", "done")]
 
 
-def test_a_client_that_tries_again_by_itself_is_recognised(door: WordyDoor) -> None:
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_a_client_that_tries_again_by_itself_is_recognised(door: WordyDoor, is_streamed: bool) -> None:
+    """It left before it had its answer, which is written meanwhile."""
     token = door.token()
+    slowly: list[Any] = [{"role": "user", "content": "slowly one two three"}]
 
     async def work() -> None:
         client = door.client(token)
-        first = await client.chat.completions.create(model="main", messages=HI)  # type: ignore[arg-type]
-        again = await client.chat.completions.create(
-            model="main",
-            messages=HI,  # type: ignore[arg-type]
-            extra_headers={"x-stainless-retry-count": "1"},
-        )
-        assert again == first
-        other = await client.chat.completions.create(model="main", messages=HI)  # type: ignore[arg-type]
-        assert other.id != first.id
+        if is_streamed:
+            stream = await client.chat.completions.create(model="main", messages=slowly, stream=True)
+            await anext(aiter(stream))
+            await stream.close()
+        else:
+            with pytest.raises(openai.APITimeoutError):
+                await client.with_options(timeout=0.4).chat.completions.create(model="main", messages=slowly)
+        await door.quiet()
+        await asyncio.sleep(0.2)
+        assert await said(client, slowly, extra_headers=AGAIN) == "You said: slowly one two three"
+
+    door.serve(work)
+    assert entries(door.store) == [("slowly one two three", "done")]
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_whoever_has_the_answer_and_says_the_same_again_says_something_new(door: WordyDoor, is_streamed: bool) -> None:
+    """Also when that is tried twice, because it did not come through the first time."""
+    token = door.token()
+    named = {"X-Segue-Conversation": "trip"}
+
+    async def work() -> None:
+        client = door.client(token, default_headers=named)
+        if is_streamed:
+            await streamed(client, HI)
+        else:
+            await said(client, HI)
+        async with asyncio.timeout(10):
+            while door.store.read(OWNER, lambda tx: tx.meta.beginning("api:body:")):
+                await asyncio.sleep(0.02)
+        await said(client, HI, extra_headers=AGAIN)
 
     door.serve(work)
     assert entries(door.store) == [("hi", "done")] * 2
+
+
+def test_nothing_is_told_to_a_token_that_was_taken_back(door: WordyDoor, monkeypatch: pytest.MonkeyPatch) -> None:
+    token, other = door.token(), door.token("other")
+    monkeypatch.setattr(streaming, "CHECK_SECONDS", 0.05)
+    slowly: list[Any] = [{"role": "user", "content": "slowly " * 12}]
+
+    async def work() -> None:
+        client = door.client(token)
+        waiting = asyncio.create_task(said(client, slowly))
+        stream = await client.chat.completions.create(model="main", messages=slowly, stream=True)
+        following = await client.responses.create(model="main", input="slowly " * 13, stream=True)
+        kept_on = asyncio.create_task(streamed(door.client(other), slowly))
+        async for _ in following:
+            break
+        telling = aiter(stream)
+        heard = [await anext(telling) for _ in range(3)]
+        door.revoke("laptop")
+        with pytest.raises(openai.APIError, match="good"):
+            await collect(telling, heard)
+        assert len(heard) < 8
+        events = [event async for event in following]
+        assert (events[-1].type, getattr(events[-1], "code", "")) == ("error", "invalid_api_key")
+        with pytest.raises(openai.AuthenticationError):
+            await waiting
+        assert "".join(pieces(await kept_on)).startswith("You said: slowly")
+
+    door.serve(work)
+    assert [state for _, state in entries(door.store)] == ["done"] * 4
+
+
+async def collect(telling: AsyncIterator[Any], heard: list[Any]) -> None:
+    async for one in telling:
+        heard.append(one)  # noqa: PERF401 - what comes before an error counts
+
+
+def test_an_answer_that_was_stopped_is_no_answer(door: WordyDoor) -> None:
+    token = door.token()
+    slowly: list[Any] = [{"role": "user", "content": "slowly " * 50}]
+
+    async def work() -> None:
+        client = door.client(token, max_retries=2)
+        running = asyncio.create_task(said(client, slowly))
+        stream = await client.chat.completions.create(model="main", messages=slowly, stream=True)
+        told = aiter(stream)
+        name = (await anext(told)).id
+        await anext(told)
+        with pytest.raises(openai.ConflictError, match="being written") as raised:
+            await client.with_options(max_retries=0).chat.completions.retrieve(name)
+        assert raised.value.code == "in_progress"
+        for entry in door.store.read(OWNER, lambda tx: tx.inbox.listed(("waiting", "running"))):
+            assert (await client.responses.cancel(entry.message_id)).status == "cancelled"
+        with pytest.raises(openai.ConflictError) as stopped:
+            await running
+        assert stopped.value.code == "cancelled"
+        with pytest.raises(openai.APIError, match="cancelled"):
+            await collect(told, [])
+        with pytest.raises(openai.ConflictError, match="cancelled"):
+            await client.chat.completions.retrieve(name)
+
+    door.serve(work)
+    assert [state for _, state in entries(door.store)] == ["cancelled"] * 2
+
+
+def test_whoever_waits_leaves_nothing_behind(door: WordyDoor) -> None:
+    token = door.token()
+
+    async def work() -> None:
+        await said(door.client(token), HI)
+        await door.client(token).responses.create(model="main", input="hi")
+        assert door.premises is not None
+        assert door.premises.onlookers._by_lane == {}
+
+    door.serve(work)
 
 
 def test_an_answer_that_fails_is_an_error_in_both_ways(door: WordyDoor) -> None:
@@ -382,7 +509,7 @@ def test_another_agent_answers_by_its_name(door: WordyDoor) -> None:
     token = door.token()
 
     async def work() -> None:
-        answer = await door.client(token).chat.completions.create(model="helper", messages=HI)  # type: ignore[arg-type]
+        answer = await door.client(token).chat.completions.create(model="helper", messages=HI)
         assert answer.model == "helper"
         assert "You help." in Wordy.asked[-1].system
 

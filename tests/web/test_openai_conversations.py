@@ -12,6 +12,7 @@ from wordy_door import WordyDoor, entries, transcripts, wordy_door
 from wordy_model import Wordy
 
 from segue.core.credentials import Level
+from segue.web.openai import items
 
 AGENTS = {"helper": {"prompt": "You help."}}
 ITEMS: list[dict[str, Any]] = [
@@ -97,8 +98,13 @@ def test_what_is_given_comes_back_equal(door: WordyDoor) -> None:
     door.serve(work)
 
 
-def test_items_are_told_page_by_page_in_both_directions(door: WordyDoor) -> None:
+@pytest.mark.parametrize(("at_once", "longest"), [(100, 100_000), (2, 100_000), (2, 500)])
+def test_items_are_told_page_by_page_in_both_directions(
+    door: WordyDoor, monkeypatch: pytest.MonkeyPatch, at_once: int, longest: int
+) -> None:
     token = door.token()
+    monkeypatch.setattr(items, "_AT_ONCE", at_once)
+    monkeypatch.setattr(items, "LONGEST_PAGE", longest)
 
     async def work() -> None:
         client = door.client(token)
@@ -111,6 +117,8 @@ def test_items_are_told_page_by_page_in_both_directions(door: WordyDoor) -> None
         page = await client.conversations.items.list(begun.id, limit=2)
         assert [one.content[0].text for one in page.data] == ["24", "23"]  # type: ignore[union-attr, index]
         assert (page.has_more, page.last_id) == (True, page.data[-1].id)
+        whole = await client.conversations.items.list(begun.id, limit=25, order="asc")
+        assert (len(whole.data), whole.has_more) == ((25, False) if longest > 500 else (len(whole.data), True))
 
     door.serve(work)
 
@@ -247,7 +255,7 @@ def test_what_is_put_down_with_a_key_is_put_down_once(door: WordyDoor) -> None:
 
     async def work() -> None:
         client = door.client(token)
-        key, other = {"Idempotency-Key": "k1"}, {"Idempotency-Key": "k2"}
+        key, other, longest = ({"Idempotency-Key": one} for one in ("k1", "k2", "x" * 255))
         begun = [await client.conversations.create(items=[message("a")], extra_headers=key) for _ in range(2)]
         assert begun[0] == begun[1]
         talk = begun[0].id
@@ -256,11 +264,23 @@ def test_what_is_put_down_with_a_key_is_put_down_once(door: WordyDoor) -> None:
         assert await words(client, talk) == ["a", "b"]
         with pytest.raises(openai.UnprocessableEntityError):
             await client.conversations.items.create(talk, items=[message("c")], extra_headers=other)
+        for body in ({"items": [message("b")]}, {"items": [message("a")], "metadata": {"a": "b"}}, {}):
+            with pytest.raises(openai.UnprocessableEntityError):
+                await client.conversations.create(**body, extra_headers=key)
+        at_once = {"Idempotency-Key": "k3"}
+        both = await asyncio.gather(*(client.conversations.create(extra_headers=at_once) for _ in range(4)))
+        assert len({one.id for one in both}) == 1
         with pytest.raises(openai.BadRequestError, match="255"):
             await client.conversations.create(extra_headers={"Idempotency-Key": "x" * 256})
+        with pytest.raises(openai.BadRequestError, match="255"):
+            await client.conversations.items.create(
+                talk, items=[message("d")], extra_headers={"Idempotency-Key": "x" * 256}
+            )
+        await client.conversations.items.create(talk, items=[message("e")], extra_headers=longest)
+        await client.conversations.items.create(talk, items=[message("e")], extra_headers=longest)
 
     door.serve(work)
-    assert [len(talk) for talk in transcripts(door.store)] == [2]
+    assert [len(talk) for talk in transcripts(door.store)] == [3, 0]
 
 
 def test_a_session_of_the_agents_sdk_lasts_here(door: WordyDoor) -> None:

@@ -11,6 +11,7 @@ from segue.ports.store import Transaction
 from segue.sessions.calling import Call, find_call
 from segue.sessions.responding import HELD_BACK, Outcome, find_outcome
 from segue.web.openai import shapes
+from segue.web.openai.errors import Trouble, cancelled, failed, unfinished
 from segue.web.openai.voice import joined
 
 RESPONSE, COMPLETION = "resp_", "chatcmpl-"
@@ -72,6 +73,18 @@ def answer_of(outcome: Outcome) -> list[str]:
 
 def texts_of(messages: tuple[Message, ...]) -> list[str]:
     return [one.content for one in messages if one.role == "assistant" and one.content]
+
+
+def trouble_with(standing: Standing) -> Trouble | None:
+    """Why there is no whole answer, where nothing else than one can be told."""
+    match standing.status:
+        case "failed":
+            return failed(standing.reason)
+        case "cancelled":
+            return cancelled(standing.reason)
+        case "queued" | "in_progress":
+            return unfinished()
+    return None
 
 
 def completion_of(standing: Standing) -> shapes.ChatCompletion:

@@ -1,17 +1,28 @@
 """`/v1/chat/completions`: a client says everything that was said, and the agent answers what is new of it."""
 
 from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from segue.web.openai.answers import COMPLETION, RESPONSE, completion_of
+from segue.web.openai.answers import COMPLETION, RESPONSE, Standing, completion_of, trouble_with
 from segue.web.openai.door import Visit, told
-from segue.web.openai.errors import failed
 from segue.web.openai.placing import CONVERSATION, Wish, behind_answers, checked_name
-from segue.web.openai.saying import agent_named, answered, check_said, named, placed, spoken, standing_of
+from segue.web.openai.saying import (
+    agent_named,
+    answered,
+    arrived,
+    check_said,
+    handed,
+    named,
+    placed,
+    spoken,
+    standing_of,
+)
 from segue.web.openai.shapes import ChatRequest
-from segue.web.openai.streaming import Stream, chat_events, opening, tell
+from segue.web.openai.streaming import Stream, chat_events, tell
 from segue.web.openai.wording import Given, given_message
 
 PATH = "/v1/chat/completions"
@@ -24,22 +35,28 @@ async def create(visit: Visit) -> Response:
     asked.check()
     wish = await _wish(visit, asked)
     ready = await placed(visit, wish)
-    with opening() as stack:
+    with ExitStack() as stack:
         onlooker = stack.enter_context(visit.premises.onlookers.watching(ready.call.lane))
         entry = await spoken(visit, wish, ready)
         if asked.stream:
             standing = await standing_of(visit, entry.message_id)
             with_usage = bool(asked.stream_options and asked.stream_options.include_usage)
             telling = tell(visit, standing, onlooker)
-            return Stream(chat_events(standing, telling, with_usage=with_usage), stack.pop_all())
+            events = chat_events(standing, telling, with_usage=with_usage)
+            return Stream(events, stack.pop_all(), partial(arrived, visit, standing))
         standing = await answered(visit, entry, onlooker)
-    return failed(standing.reason).answer if standing.status == "failed" else told(completion_of(standing))
+        return await handed(visit, standing, _told(standing))
 
 
 async def retrieve(visit: Visit) -> Response:
     """An answer that was given, also if whoever asked had left before."""
     name = visit.path("completion_id").removeprefix(COMPLETION)
-    return told(completion_of(await standing_of(visit, RESPONSE + name)))
+    return _told(await standing_of(visit, RESPONSE + name))
+
+
+def _told(standing: Standing) -> Response:
+    trouble = trouble_with(standing)
+    return trouble.answer if trouble else told(completion_of(standing))
 
 
 async def _wish(visit: Visit, asked: ChatRequest) -> Wish:

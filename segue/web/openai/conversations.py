@@ -13,7 +13,7 @@ from segue.core.scope import Principal
 from segue.hookspecs import SessionStarted
 from segue.platforms.api_server.inbound import source_of
 from segue.ports.store import Transaction
-from segue.sessions.calling import digest_of, find_done, keep_done
+from segue.sessions.calling import METADATA, digest_of, find_done, keep_done
 from segue.sessions.conversing import Footing, Room, put_down, remove, stand_in
 from segue.sessions.finding import get_session
 from segue.web.openai.door import Visit, told
@@ -23,7 +23,6 @@ from segue.web.openai.wording import Given, draft_of, given_item
 
 PATH = "/v1/conversations"
 ONE = PATH + "/{conversation_id}"
-_METADATA = "api:metadata:"
 
 
 class Once(NamedTuple):
@@ -75,7 +74,7 @@ async def update(visit: Visit) -> Response:
 
     def work(tx: Transaction) -> Conversation:
         session_id = get_session(tx, session_named(visit.path("conversation_id"))).id
-        tx.meta.set(_METADATA + session_id, json.dumps(asked.metadata or {}))
+        tx.meta.set(METADATA + session_id, json.dumps(asked.metadata or {}))
         return _shown(tx, visit.path("conversation_id"))
 
     return told(await visit.premises.write(visit.scope, work))
@@ -97,13 +96,13 @@ def _begin(tx: Transaction, wish: _Wish, fresh_id: str, now: datetime) -> _Begun
     footing = stand_in(tx, room, fresh_id, now)
     put_down(tx, footing, [draft_of(one, now.timestamp()) for one in wish.given])
     if wish.metadata:
-        tx.meta.set(_METADATA + fresh_id, json.dumps(wish.metadata))
+        tx.meta.set(METADATA + fresh_id, json.dumps(wish.metadata))
     if wish.once:
-        keep_done(tx, *wish.once, [name])
+        keep_done(tx, fresh_id, *wish.once, [name])
     return _Begun(_shown(tx, name), footing)
 
 
 def _shown(tx: Transaction, name: str) -> Conversation:
     session = get_session(tx, session_named(name))
-    metadata = json.loads(tx.meta.get(_METADATA + session.id) or "{}")
+    metadata = json.loads(tx.meta.get(METADATA + session.id) or "{}")
     return Conversation(id=name, created_at=int(session.started_at), metadata=metadata)

@@ -1,6 +1,5 @@
 """How a call under /v1 is taken: who makes it, what it says, and what they are told when it cannot be answered."""
 
-import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -10,18 +9,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from segue.core.credentials import Credential, Level
-from segue.core.errors import SegueError
 from segue.core.scope import Scope
-from segue.core.text import one_line
-from segue.listening.bodies import Refusal, read_body
+from segue.listening.bodies import read_body
 from segue.listening.calls import body_of
-from segue.web.guarding import Guard
+from segue.web.guarding import Guard, NotLetIn
 from segue.web.openai.errors import Wrong, trouble_of
 from segue.web.premises import Premises
 
 KEY, LONGEST_KEY = "idempotency-key", 255
-
-_log = logging.getLogger(__name__)
 
 S = TypeVar("S", bound=BaseModel)
 
@@ -31,6 +26,7 @@ class Visit:
     """A call that was let in."""
 
     premises: Premises
+    guard: Guard
     credential: Credential
     request: Request
 
@@ -53,6 +49,11 @@ class Visit:
             raise Wrong(f"An idempotency key has 1 to {LONGEST_KEY} characters.", code="invalid_value")
         return key
 
+    async def check(self) -> None:
+        """Nobody is told anything whose token was taken back meanwhile."""
+        if not await self.guard.is_still_good(self.credential):
+            raise NotLetIn
+
     def path(self, name: str) -> str:
         return str(self.request.path_params[name])
 
@@ -66,10 +67,8 @@ def behind(premises: Premises, guard: Guard, level: Level, work: Work) -> Callab
     async def answer(request: Request) -> Response:
         try:
             credential = await guard.let_in(request, level)
-            return await work(Visit(premises, credential, request))
+            return await work(Visit(premises, guard, credential, request))
         except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits is told
-            if not isinstance(error, SegueError | ValueError | Refusal | Wrong):
-                _log.exception("A call of %s failed.", one_line(request.url.path))
             return trouble_of(error).answer
 
     return answer

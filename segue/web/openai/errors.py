@@ -1,5 +1,6 @@
 """What goes wrong, in the shape that clients of OpenAI raise as exceptions of their own."""
 
+import logging
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -12,9 +13,11 @@ from segue.core.text import one_line, shorten
 from segue.listening.bodies import Refusal
 from segue.sessions.calling import SpokenOtherwise
 
+_log = logging.getLogger(__name__)
+
 INVALID, SERVER = "invalid_request_error", "server_error"
 _LONGEST = 500
-_TRY_AGAIN = {"Retry-After": "5"}
+_TRY_AGAIN, _ONCE = {"Retry-After": "5"}, {"x-should-retry": "false"}
 _BY_STATUS = {
     401: (INVALID, "invalid_api_key"),
     403: ("permission_error", "insufficient_permissions"),
@@ -52,7 +55,7 @@ class Trouble(NamedTuple):
 
 
 def trouble_of(error: Exception) -> Trouble:
-    """What a program is told of an error; of our own mistakes only that they are ours."""
+    """What a program is told of an error; of our own mistakes only that they are ours. The log says more."""
     match error:
         case Wrong():
             kind = SERVER if error.status >= 500 else INVALID
@@ -67,18 +70,28 @@ def trouble_of(error: Exception) -> Trouble:
         case InUse():
             return Trouble(409, str(error), code="conversation_locked", headers=_TRY_AGAIN)
         case StoreError():
-            return Trouble(503, str(error), SERVER, code="overloaded", headers=_TRY_AGAIN)
+            _log.warning("A call was not answered: %s", one_line(str(error)))
+            return Trouble(503, "The store is busy; try again.", SERVER, code="overloaded", headers=_TRY_AGAIN)
         case SpokenOtherwise():
             return Trouble(422, str(error), code="idempotency_key_reused")
         case SegueError():
             return Trouble(400, str(error))
-    headers = {"x-should-retry": "false"}
-    return Trouble(500, "That was a mistake of Segue's; its log says more.", SERVER, headers=headers)
+    _log.error("A call failed.", exc_info=error)
+    return Trouble(500, "That was a mistake of Segue's; its log says more.", SERVER, headers=_ONCE)
 
 
 def failed(sentence: str) -> Trouble:
     """An answer that did not come about. Asked again by itself the same would happen, so clients are told not to."""
-    return Trouble(500, sentence, SERVER, code="answer_failed", headers={"x-should-retry": "false"})
+    return Trouble(500, sentence, SERVER, code="answer_failed", headers=_ONCE)
+
+
+def cancelled(sentence: str) -> Trouble:
+    """An answer that was stopped; nor is it wanted again."""
+    return Trouble(409, sentence, code="cancelled", headers=_ONCE)
+
+
+def unfinished() -> Trouble:
+    return Trouble(409, "The answer is being written; try again.", code="in_progress", headers=_TRY_AGAIN)
 
 
 def _misshapen(error: ValidationError) -> Trouble:

@@ -22,6 +22,9 @@ from segue.web.openai.shapes import MOST_LISTED, ItemList, NewItems
 from segue.web.openai.wording import Item, draft_of, given_item, item_id, item_of, spot_of
 
 _USUAL = 20
+_AT_ONCE = 100
+LONGEST_PAGE = 4_000_000
+"""Characters with which a page is full, however few items it has."""
 
 
 async def create(visit: Visit) -> Response:
@@ -34,9 +37,10 @@ async def create(visit: Visit) -> Response:
     def work(tx: Transaction) -> list[Message]:
         if once and (kept := find_done(tx, *once)) is not None:
             return [_row(tx, _session(visit), name) for name in kept]
-        rows = put_down(tx, footing_in(tx, _session(visit)), drafts)
+        footing = footing_in(tx, _session(visit))
+        rows = put_down(tx, footing, drafts)
         if once:
-            keep_done(tx, *once, [item_id("item", row) for row in rows])
+            keep_done(tx, footing.session_id, *once, [item_id("item", row) for row in rows])
         return rows
 
     rows = await visit.premises.write(visit.scope, work)
@@ -46,9 +50,8 @@ async def create(visit: Visit) -> Response:
 async def list_(visit: Visit) -> Response:
     """The items of a conversation, the newest first unless asked otherwise."""
     limit, is_rising, after = _paging(visit.request)
-    session_id = _session(visit)
-    found = await visit.premises.read(visit.scope, _page, session_id, after, limit + 1, is_rising)
-    return told(_listed(found[:limit], has_more=len(found) > limit))
+    found, has_more = await visit.premises.read(visit.scope, _page, _session(visit), after, limit, is_rising)
+    return await visit.premises.beside(lambda: told(_listed(found, has_more=has_more)))
 
 
 async def retrieve(visit: Visit) -> Response:
@@ -102,8 +105,8 @@ def _paging(request: Request) -> tuple[int, bool, Spot | None]:
     return int(limit), order == "asc", after
 
 
-def _page(tx: Transaction, session_id: str, after: Spot | None, most: int, is_rising: bool) -> list[Item]:
-    """So many items behind another one, in the order that is asked for."""
+def _page(tx: Transaction, session_id: str, after: Spot | None, most: int, is_rising: bool) -> tuple[list[Item], bool]:
+    """So many items behind another one, or fewer long ones, in the order that is asked for; whether there are more."""
     parts = stretches(tx, session_id)
     if not is_rising:
         parts = parts[::-1]
@@ -113,20 +116,39 @@ def _page(tx: Transaction, session_id: str, after: Spot | None, most: int, is_ri
             raise Wrong("'after' must be the id of an item.", "after", "invalid_value")
         parts = parts[names.index(after.session_id) :]
     found: list[Item] = []
+    length = 0
     for row in _rows(tx, parts, after, is_rising):
-        if item := item_of(row):
-            found.append(item)
-        if len(found) == most:
-            break
-    return found
+        if (item := item_of(row)) is None:
+            continue
+        if len(found) == most or length > LONGEST_PAGE:
+            return found, True
+        found.append(item)
+        length += sum(len(column) for column in row if isinstance(column, str))
+    return found, False
 
 
 def _rows(tx: Transaction, parts: list[Session], after: Spot | None, is_rising: bool) -> Iterator[Message]:
     for part in parts:
-        rows = [row for row in tx.messages.of(part.id, every_state=True) if row.state != State.UNDONE]
-        if after is not None and part.id == after.session_id:
-            rows = [row for row in rows if (row.seq > after.seq if is_rising else row.seq < after.seq)]
-        yield from rows if is_rising else reversed(rows)
+        seq = after.seq if after is not None and part.id == after.session_id else None
+        rows = _rising(tx, part.id, seq) if is_rising else _falling(tx, part.id, seq)
+        yield from (row for row in rows if row.state != State.UNDONE)
+
+
+def _rising(tx: Transaction, session_id: str, after: int | None) -> Iterator[Message]:
+    seq = -1 if after is None else after
+    while rows := tx.messages.of(session_id, every_state=True, after=seq, limit=_AT_ONCE):
+        yield from rows
+        seq = rows[-1].seq
+
+
+def _falling(tx: Transaction, session_id: str, before: int | None) -> Iterator[Message]:
+    """From the end on, always more of it at once until there is no more."""
+    seq, most = LARGEST_SEQ + 1 if before is None else before, _AT_ONCE
+    while rows := tx.messages.last(session_id, most, every_state=True):
+        yield from (row for row in reversed(rows) if row.seq < seq)
+        if len(rows) < most:
+            return
+        seq, most = min(seq, rows[0].seq), most * 4
 
 
 def _listed(items: list[dict[str, Any]], *, has_more: bool) -> ItemList:

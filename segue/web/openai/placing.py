@@ -72,8 +72,10 @@ def place(tx: Transaction, wish: Wish, fresh_id: str, now: datetime) -> Placed:
         conversation=wish.conversation,
         previous=wish.previous,
         is_background=wish.is_background,
+        session_id=footing.session_id,
+        history=None if _is_placed(wish) else _history(wish, wish.given),
     )
-    keep_call(tx, wish.message_id, call, None if _is_placed(wish) else _history(wish, wish.given))
+    keep_call(tx, wish.message_id, call)
     return Placed(call, footing if footing.is_new else None)
 
 
@@ -90,6 +92,11 @@ def checked_name(name: str) -> str:
     return name
 
 
+def room_named(wish: Wish) -> Room | None:
+    """Where a program speaks that calls its conversation by a name of its own."""
+    return None if wish.name is None else _room(wish, wish.name, wish.agent)
+
+
 def _footing(tx: Transaction, wish: Wish, fresh_id: str, now: datetime) -> tuple[Footing, Sequence[Given]]:
     """Where it is said, and what is to be stored there first."""
     *before, _ = wish.given
@@ -97,8 +104,8 @@ def _footing(tx: Transaction, wish: Wish, fresh_id: str, now: datetime) -> tuple
         return _in_conversation(tx, wish, wish.conversation, now), before
     if wish.previous is not None:
         return _behind(tx, wish, _entry(tx, wish.previous), fresh_id, now), before
-    if wish.name is not None:
-        return stand_in(tx, _room(wish, wish.name, wish.agent), fresh_id, now), before
+    if room := room_named(wish):
+        return stand_in(tx, room, fresh_id, now), before
     if found := _recognised(tx, wish):
         return _behind(tx, wish, found, fresh_id, now), behind_answers(before)
     return stand_in(tx, _room(wish, wish.message_id, wish.agent), fresh_id, now), before

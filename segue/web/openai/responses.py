@@ -1,19 +1,32 @@
 """`/v1/responses`: the agent answers, in a conversation, behind an earlier answer, or in a new one."""
 
 import time
+from contextlib import ExitStack
+from functools import partial
 
 from starlette.responses import Response
 
 from segue.core.inbox import Entry, InboxState
+from segue.gateway.onlookers import Onlooker
 from segue.ports.store import Transaction
 from segue.sessions.accepting import cancel as cancel_entries
-from segue.web.openai.answers import RESPONSE, response_of
+from segue.web.openai.answers import RESPONSE, Standing, response_of
 from segue.web.openai.door import Visit, told
 from segue.web.openai.errors import Wrong
 from segue.web.openai.placing import Wish
-from segue.web.openai.saying import agent_named, answered, check_said, named, placed, spoken, standing_of
+from segue.web.openai.saying import (
+    agent_named,
+    answered,
+    arrived,
+    check_said,
+    handed,
+    named,
+    placed,
+    spoken,
+    standing_of,
+)
 from segue.web.openai.shapes import ItemList, ResponseRequest
-from segue.web.openai.streaming import Stream, opening, response_events, tell
+from segue.web.openai.streaming import Stream, response_events, tell
 from segue.web.openai.wording import Given, given_item
 from segue.web.rpc.commands import carried_out
 from segue.web.rpc.method import Caller
@@ -28,15 +41,16 @@ async def create(visit: Visit) -> Response:
     asked.check()
     wish = await _wish(visit, asked)
     ready = await placed(visit, wish)
-    with opening() as stack:
+    with ExitStack() as stack:
         onlooker = stack.enter_context(visit.premises.onlookers.watching(ready.call.lane))
         entry = await spoken(visit, wish, ready)
         if asked.stream:
             standing = await standing_of(visit, entry.message_id)
-            return Stream(response_events(standing, tell(visit, standing, onlooker)), stack.pop_all())
-        if asked.background:
-            return told(response_of(await standing_of(visit, entry.message_id)))
-        return told(response_of(await answered(visit, entry, onlooker)))
+            return _streamed(visit, standing, onlooker, stack.pop_all())
+        standing = (
+            await standing_of(visit, entry.message_id) if asked.background else await answered(visit, entry, onlooker)
+        )
+        return await handed(visit, standing, told(response_of(standing)))
 
 
 async def retrieve(visit: Visit) -> Response:
@@ -45,10 +59,15 @@ async def retrieve(visit: Visit) -> Response:
     standing = await standing_of(visit, _name(visit))
     if not is_streamed:
         return told(response_of(standing))
-    with opening() as stack:
+    with ExitStack() as stack:
         onlooker = stack.enter_context(visit.premises.onlookers.watching(standing.entry.lane_key))
         standing = await standing_of(visit, _name(visit))
-        return Stream(response_events(standing, tell(visit, standing, onlooker)), stack.pop_all())
+        return _streamed(visit, standing, onlooker, stack.pop_all())
+
+
+def _streamed(visit: Visit, standing: Standing, onlooker: Onlooker, stack: ExitStack) -> Stream:
+    events = response_events(standing, tell(visit, standing, onlooker))
+    return Stream(events, stack, partial(arrived, visit, standing))
 
 
 async def cancel(visit: Visit) -> Response:

@@ -5,19 +5,23 @@ import os
 from datetime import UTC, datetime
 from typing import Any
 
+from starlette.background import BackgroundTask
+from starlette.responses import Response
+
 from segue import app
 from segue.core.credentials import Credential
 from segue.core.inbox import Entry
 from segue.core.keys import DEFAULT_AGENT
-from segue.core.scope import Principal
+from segue.core.scope import OWNER_AT_CONSOLE, Principal
 from segue.gateway.onlookers import Onlooker
 from segue.hookspecs import SessionStarted
 from segue.platforms.api_server.inbound import inbound_of
-from segue.sessions.calling import digest_of, retried
+from segue.sessions.calling import digest_of, has_arrived, retried
+from segue.sessions.conversing import hand_over, is_anothers
 from segue.web.openai.answers import RESPONSE, Standing, look_at
 from segue.web.openai.door import Visit
 from segue.web.openai.errors import Wrong
-from segue.web.openai.placing import Placed, Wish, place
+from segue.web.openai.placing import Placed, Wish, place, room_named
 from segue.web.openai.wording import Given
 from segue.web.premises import Premises
 from segue.web.speaking import say, wait_for
@@ -87,7 +91,10 @@ async def spoken(visit: Visit, wish: Wish, placed: Placed) -> Entry:
 
 async def placed(visit: Visit, wish: Wish) -> Placed:
     """Make ready where it is said."""
-    done = await visit.premises.write(visit.scope, place, wish, app.new_session_id(), datetime.now(UTC))
+    now, room = datetime.now(UTC), room_named(wish)
+    if room is not None and await visit.premises.glance(is_anothers, room):
+        await visit.premises.write(OWNER_AT_CONSOLE, hand_over, room, now)
+    done = await visit.premises.write(visit.scope, place, wish, app.new_session_id(), now)
     if (footing := done.started) is not None:
         lane = footing.lane
         visit.premises.gateway.told(SessionStarted(lane.key, footing.session_id, lane.principal))
@@ -99,8 +106,22 @@ async def standing_of(visit: Visit, message_id: str) -> Standing:
 
 
 async def answered(visit: Visit, entry: Entry, onlooker: Onlooker) -> Standing:
+    """How a message stands in the end, for whoever may still be told."""
     await wait_for(visit.premises, entry, onlooker)
+    await visit.check()
     return await standing_of(visit, entry.message_id)
+
+
+async def arrived(visit: Visit, standing: Standing) -> None:
+    """Note that the whole answer was given to whoever asked."""
+    await visit.premises.write(visit.scope, has_arrived, standing.entry.message_id, standing.call.digest)
+
+
+async def handed(visit: Visit, standing: Standing, answer: Response) -> Response:
+    """Give an answer to whoever asked; those who have left may try again."""
+    if not await visit.request.is_disconnected():
+        answer.background = BackgroundTask(arrived, visit, standing)
+    return answer
 
 
 def _name(credential: Credential, key: str) -> str:

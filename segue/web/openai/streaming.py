@@ -2,8 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import ExitStack, aclosing, contextmanager
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import ExitStack, aclosing
 from typing import Any, TypeVar
 
 from starlette.responses import StreamingResponse
@@ -25,14 +26,17 @@ from segue.web.openai.answers import (
     message_id,
     message_of,
     response_of,
+    trouble_with,
 )
 from segue.web.openai.door import Visit
-from segue.web.openai.errors import failed, trouble_of
+from segue.web.openai.errors import trouble_of
 from segue.web.openai.shapes import OutputMessage, OutputText
 from segue.web.openai.voice import Voice
 from segue.web.premises import Premises
 from segue.web.speaking import events_of
 
+CHECK_SECONDS = 1.0
+"""So often it is looked whether a token is still good."""
 KEEP_ALIVE_SECONDS = 15.0
 KEEP_ALIVE = ": still here\n\n"
 
@@ -42,23 +46,19 @@ Telling = AsyncGenerator[str | Standing]
 
 
 class Stream(StreamingResponse):
-    """Events for one client; whatever was opened for it is closed when it has left, also if it never listened."""
+    """Events for one client; whatever was opened for it is closed when it has left, also if it never listened.
 
-    def __init__(self, events: AsyncIterator[str], stack: ExitStack) -> None:
-        super().__init__(events, media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
+    It is noted when all of them have gone out.
+    """
+
+    def __init__(self, events: AsyncIterator[str], stack: ExitStack, note: Callable[[], Awaitable[None]]) -> None:
+        noted = _noted(events, note)
+        super().__init__(noted, media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
         self._stack = stack
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with self._stack:
             await super().__call__(scope, receive, send)
-
-
-@contextmanager
-def opening() -> Iterator[ExitStack]:
-    """A stack that is closed when something goes wrong before it was handed on."""
-    with ExitStack() as stack:
-        yield stack
-        stack.pop_all()
 
 
 async def tell(visit: Visit, standing: Standing, onlooker: Onlooker) -> Telling:
@@ -73,17 +73,26 @@ async def tell(visit: Visit, standing: Standing, onlooker: Onlooker) -> Telling:
     if is_over:
         yield standing
         return
+    checked_at = told_at = time.monotonic()
     async with aclosing(_with_pauses(events_of(premises, entry, onlooker))) as events:
         async for one in events:
+            now = time.monotonic()
+            if now - checked_at >= CHECK_SECONDS or isinstance(one, Outcome):
+                await visit.check()
+                checked_at = now
             match one:
-                case None:
+                case None if now - told_at >= KEEP_ALIVE_SECONDS:
+                    told_at = now
                     yield ""
+                case None:
+                    pass
                 case Outcome():
                     last = await premises.read(visit.scope, look_at, entry.message_id)
                     if rest := voice.end(answer_of(last.outcome)):
                         yield rest
                     yield last
                 case _ if not is_hushed and (piece := voice.hear(one)):
+                    told_at = now
                     yield piece
 
 
@@ -106,8 +115,8 @@ async def chat_events(standing: Standing, telling: Telling, *, with_usage: bool)
             async for one in telling:
                 if isinstance(one, str):
                     yield chunk({"content": one}) if one else KEEP_ALIVE
-                elif one.status == "failed":
-                    yield _event(failed(one.reason).row)
+                elif trouble := trouble_with(one):
+                    yield _event(trouble.row)
                 else:
                     yield chunk({}, "stop")
                     if with_usage:
@@ -215,7 +224,7 @@ async def _with_pauses(events: AsyncIterator[T]) -> AsyncGenerator[T | None]:
     try:
         while True:
             waiting = waiting or asyncio.create_task(_next(events))
-            done, _ = await asyncio.wait({waiting}, timeout=KEEP_ALIVE_SECONDS)
+            done, _ = await asyncio.wait({waiting}, timeout=min(CHECK_SECONDS, KEEP_ALIVE_SECONDS))
             if not done:
                 yield None
                 continue
@@ -229,6 +238,13 @@ async def _with_pauses(events: AsyncIterator[T]) -> AsyncGenerator[T | None]:
         if waiting is not None:
             waiting.cancel()
             await asyncio.wait({waiting})
+
+
+async def _noted(events: AsyncIterator[str], note: Callable[[], Awaitable[None]]) -> AsyncIterator[str]:
+    """The same events, and a note behind the last one."""
+    async for one in events:
+        yield one
+    await note()
 
 
 async def _next(events: AsyncIterator[T]) -> T:
