@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ from wordy_door import WordyDoor, entries, transcripts, wordy_door
 from wordy_model import Wordy
 
 from segue.core.credentials import Level
+from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.core.scope import Principal, Scope
+from segue.sessions.discarding import purge_conversation
 from segue.web.openai import items
 
 AGENTS = {"helper": {"prompt": "You help."}}
@@ -281,6 +285,27 @@ def test_what_is_put_down_with_a_key_is_put_down_once(door: WordyDoor) -> None:
 
     door.serve(work)
     assert [len(talk) for talk in transcripts(door.store)] == [3, 0]
+
+
+def test_what_was_purged_is_not_said_again(door: WordyDoor) -> None:
+    token = door.token("bot", Level.WRITE, "telegram:5")
+    mine = Scope(Principal("telegram:5"))
+
+    async def work() -> None:
+        client = door.client(token)
+        key = {"Idempotency-Key": "k1"}
+        begun = await client.conversations.create(metadata={"a": "b"}, extra_headers=key)
+        ask = partial(client.responses.create, model="main", input="hi", instructions="Be brief.", extra_headers=key)
+        await ask(conversation=begun.id)
+        await door.quiet()
+        door.store.write(OWNER, purge_conversation, begun.id.removeprefix("conv_"))
+        for scope in (mine, OWNER):
+            assert door.store.read(scope, lambda tx: tx.meta.beginning("api:")) == []
+        with pytest.raises(openai.NotFoundError):
+            await ask()
+        assert door.store.read(OWNER, lambda tx: list(tx.sessions.in_order())) == []
+
+    door.serve(work)
 
 
 def test_a_session_of_the_agents_sdk_lasts_here(door: WordyDoor) -> None:

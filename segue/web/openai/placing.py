@@ -57,6 +57,8 @@ def place(tx: Transaction, wish: Wish, fresh_id: str, now: datetime) -> Placed:
     """Make ready where a program speaks, and write down that it does. A second time it is what it was."""
     if kept := same_call(tx, wish.message_id, wish.digest):
         return Placed(kept)
+    if tx.inbox.from_program(wish.message_id):
+        raise NotFound("What was said with this key has been removed.")
     footing, before = _footing(tx, wish, fresh_id, now)
     moment = now.timestamp()
     drafts = [draft_of(one, moment) for one in before]
