@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -379,16 +380,40 @@ def test_an_answer_that_was_stopped_is_no_answer(door: WordyDoor) -> None:
     assert [state for _, state in entries(door.store)] == ["cancelled"] * 2
 
 
-def test_whoever_waits_leaves_nothing_behind(door: WordyDoor) -> None:
+def test_whoever_has_an_answer_watches_no_longer(door: WordyDoor, monkeypatch: pytest.MonkeyPatch) -> None:
     token = door.token()
+    begun: list[AbstractContextManager[Any]] = []
+    ended: list[AbstractContextManager[Any]] = []
+
+    class Watching(AbstractContextManager[Any]):
+        """Is not ended by being forgotten."""
+
+        def __init__(self, watching: AbstractContextManager[Any]) -> None:
+            self._watching = watching
+            begun.append(self)
+
+        def __enter__(self) -> Any:
+            return self._watching.__enter__()
+
+        def __exit__(self, *error: Any) -> None:
+            ended.append(self)
+            self._watching.__exit__(*error)
 
     async def work() -> None:
-        await said(door.client(token), HI)
-        await door.client(token).responses.create(model="main", input="hi")
         assert door.premises is not None
-        assert door.premises.onlookers._by_lane == {}
+        watching, client = door.premises.onlookers.watching, door.client(token)
+        monkeypatch.setattr(door.premises.onlookers, "watching", lambda lane: Watching(watching(lane)))
+        await said(client, HI)
+        await streamed(client, HI)
+        answer = await client.responses.create(model="main", input="hi")
+        await client.responses.create(model="main", input="hi", background=True)
+        async for _ in await client.responses.retrieve(answer.id, stream=True):
+            pass
+        await asyncio.sleep(0.2)
 
     door.serve(work)
+    assert len(begun) == 5
+    assert set(begun) == set(ended)
 
 
 def test_an_answer_that_fails_is_an_error_in_both_ways(door: WordyDoor) -> None:
