@@ -32,7 +32,7 @@ class SpokenOtherwise(Invalid):
 class Call(NamedTuple):
     """Where a program has said something, and how it was asked for."""
 
-    digest: str
+    mark: str
     """Of all that was asked."""
     lane: str
     chat: str
@@ -58,10 +58,10 @@ def find_call(tx: Transaction, message_id: str) -> Call | None:
     return Call(**json.loads(kept)) if kept else None
 
 
-def same_call(tx: Transaction, message_id: str, digest: str) -> Call | None:
+def same_call(tx: Transaction, message_id: str, mark: str) -> Call | None:
     """The call that was made before under a name, which must be the same one."""
     found = find_call(tx, message_id)
-    if found is not None and found.digest != digest:
+    if found is not None and found.mark != mark:
         raise SpokenOtherwise(OTHERWISE)
     return found
 
@@ -70,8 +70,8 @@ def keep_call(tx: Transaction, message_id: str, call: Call) -> None:
     """Write a call down."""
     tx.meta.set(CALL + message_id, json.dumps(call._asdict()))
     tx.meta.set(f"{SAID}{call.session_id}:{message_id}", "")
-    lately = {name: row for name, row in _lately(tx.meta, call.digest).items() if call.at - row[1] <= RETRY_SECONDS}
-    _put(tx.meta, BODY + call.digest[:2], lately | {call.digest: [message_id, call.at]})
+    lately = {name: row for name, row in _lately(tx.meta, call.mark).items() if call.at - row[1] <= RETRY_SECONDS}
+    _put(tx.meta, BODY + call.mark[:2], lately | {call.mark: [message_id, call.at]})
     if call.history is not None:
         alike = [one for one in calls_after(tx, call.history) if one != message_id]
         tx.meta.set(HISTORY + call.history, json.dumps([*alike, message_id][-MOST_ALIKE:]))
@@ -83,27 +83,27 @@ def calls_after(tx: Transaction, history: str) -> Sequence[str]:
     return json.loads(kept) if kept else []
 
 
-def retried(tx: Transaction, digest: str, now: float) -> str | None:
+def retried(tx: Transaction, mark: str, now: float) -> str | None:
     """The name of the same call, made a moment ago and not given its answer: who says they try again means that one."""
-    message_id, at = _lately(tx.meta, digest).get(digest, (None, 0.0))
+    message_id, at = _lately(tx.meta, mark).get(mark, (None, 0.0))
     return message_id if 0 <= now - at <= RETRY_SECONDS else None
 
 
-def has_arrived(tx: Transaction, message_id: str, digest: str) -> None:
+def has_arrived(tx: Transaction, message_id: str, mark: str) -> None:
     """Whoever was given the whole answer does not try again: the same words are new ones."""
-    _not_again(tx.meta, message_id, digest)
+    _not_again(tx.meta, message_id, mark)
 
 
-def _not_again(meta: Meta, message_id: str, digest: str) -> None:
-    lately = _lately(meta, digest)
-    if lately.get(digest, [""])[0] == message_id:
-        del lately[digest]
-        _put(meta, BODY + digest[:2], lately)
+def _not_again(meta: Meta, message_id: str, mark: str) -> None:
+    lately = _lately(meta, mark)
+    if lately.get(mark, [""])[0] == message_id:
+        del lately[mark]
+        _put(meta, BODY + mark[:2], lately)
 
 
-def _lately(meta: Meta, digest: str) -> dict[str, list[Any]]:
+def _lately(meta: Meta, mark: str) -> dict[str, list[Any]]:
     """Calls whose digests begin alike; they are kept together, so that what is old goes when something new comes."""
-    kept: dict[str, list[Any]] = json.loads(meta.get(BODY + digest[:2]) or "{}")
+    kept: dict[str, list[Any]] = json.loads(meta.get(BODY + mark[:2]) or "{}")
     return kept
 
 
@@ -115,19 +115,19 @@ def _put(meta: Meta, key: str, value: dict[str, list[Any]] | list[str]) -> None:
         meta.remove(key)
 
 
-def find_done(tx: Transaction, key: str, digest: str) -> list[str] | None:
+def find_done(tx: Transaction, key: str, mark: str) -> list[str] | None:
     """What came of something that was done under a key, which must have been the same."""
     kept = tx.meta.get(DONE + key)
     if kept is None:
         return None
     was, found = json.loads(kept)
-    if was != digest:
+    if was != mark:
         raise SpokenOtherwise(OTHERWISE)
     return list(found)
 
 
-def keep_done(tx: Transaction, session_id: str, key: str, digest: str, found: Sequence[str]) -> None:
-    tx.meta.set(DONE + key, json.dumps([digest, found]))
+def keep_done(tx: Transaction, session_id: str, key: str, mark: str, found: Sequence[str]) -> None:
+    tx.meta.set(DONE + key, json.dumps([mark, found]))
     tx.meta.set(f"{MADE}{session_id}:{key}", "")
 
 
@@ -148,7 +148,7 @@ def _forget_call(meta: Meta, message_id: str) -> None:
     if (kept := meta.get(CALL + message_id)) is None:
         return
     call = Call(**json.loads(kept))
-    _not_again(meta, message_id, call.digest)
+    _not_again(meta, message_id, call.mark)
     if call.history is not None:
         alike = json.loads(meta.get(HISTORY + call.history) or "[]")
         _put(meta, HISTORY + call.history, [one for one in alike if one != message_id])
@@ -158,8 +158,8 @@ def _forget_call(meta: Meta, message_id: str) -> None:
 
 def is_news(tx: Transaction, lane_key: str, instructions: str) -> bool:
     """Whether a conversation was told something else last; noted at once."""
-    key, digest = TOLD + digest_of(lane_key), digest_of(instructions)
-    if tx.meta.get(key) == digest:
+    key, mark = TOLD + digest_of(lane_key), digest_of(instructions)
+    if tx.meta.get(key) == mark:
         return False
-    tx.meta.set(key, digest)
+    tx.meta.set(key, mark)
     return True

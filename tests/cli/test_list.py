@@ -22,7 +22,7 @@ DAY = 24 * 60
 KEYS = {
     *("id", "title", "title_source", "first_line", "source", "kind", "agent", "model", "principal", "tags"),
     *("started_at", "ended_at", "end_reason", "last_active_at", "message_count", "tool_call_count"),
-    *("input_tokens", "output_tokens", "estimated_cost_usd", "context_tokens", "context_window"),
+    *("input_tokens", "output_tokens", "total_tokens", "estimated_cost_usd", "context_tokens", "context_window"),
     *("archived", "pinned", "parent_session_id", "spawned_by", "lane_key", "cwd"),
 }
 LONG_SOURCE = "a-platform-with-a-rather-long-name"

@@ -189,4 +189,4 @@ def test_a_gateway_tells_what_it_does_where_and_as_the_settings_say(tmp_path: Pa
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert {"time", "level", "logger", "message"} <= set.intersection(*(set(line) for line in lines))
     assert file.stat().st_mode & 0o777 == 0o600
-    assert house.log.read_text() == "", "nothing is told elsewhere"
+    assert house.log.read_text() == f"What the gateway does is told in {file}.\n", "nothing else is told elsewhere"

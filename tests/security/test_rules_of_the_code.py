@@ -20,7 +20,7 @@ DOORS = {
     "web/listening.py": "tests/web/test_guard.py",
 }
 """Every file that listens by way of the one that binds, and the tests that nobody is heard there without a secret."""
-LISTENING = {"create_server", "start_server", "start_unix_server", "serve_forever"}
+LISTENING = {"bind", "create_server", "start_server", "start_unix_server", "serve_forever"}
 OWNERS_FILE, OWNERS_FOLDER = str(0o600), str(0o700)
 STARTS = {"Popen", "create_subprocess_exec", "create_subprocess_shell", "run", "call", "check_call", "check_output"}
 WRITES_NOTHING_PRIVATE = {

@@ -66,7 +66,7 @@ def place(tx: Transaction, wish: Wish, fresh_id: str, now: datetime) -> Placed:
         drafts.insert(0, draft("system", wish.instructions, moment, provider=API_SERVER))
     put_down(tx, footing, drafts)
     call = Call(
-        digest=wish.digest,
+        mark=wish.digest,
         lane=footing.lane.key,
         chat=wish.conversation or wish.name or wish.message_id,
         model=wish.model or parse_key(footing.lane.key).agent,

@@ -114,7 +114,7 @@ async def answered(visit: Visit, entry: Entry, onlooker: Onlooker) -> Standing:
 
 async def arrived(visit: Visit, standing: Standing) -> None:
     """Note that the whole answer was given to whoever asked."""
-    await visit.premises.write(visit.scope, has_arrived, standing.entry.message_id, standing.call.digest)
+    await visit.premises.write(visit.scope, has_arrived, standing.entry.message_id, standing.call.mark)
 
 
 async def handed(visit: Visit, standing: Standing, answer: Response) -> Response:
