@@ -72,7 +72,7 @@ async def until(holds: Callable[[], bool], seconds: float = 20) -> None:
 def is_running(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # it may end while it is looked at
         return False
 
 
