@@ -31,71 +31,81 @@ _STORE_AGAIN = 5
 
 def front(premises: Premises, guard: Guard, others: Sequence[BaseRoute] = ()) -> Starlette:
     """Everything that can be called."""
-
-    async def rpc(request: Request) -> Response:
-        try:
-            credential = await guard.let_in(request)
-            said = read_body(await body_of(request))
-        except Refusal as refusal:
-            return JSONResponse(failed(None, trouble_of(refusal)), refusal.status, refusal.headers)
-        except StoreError as error:
-            return JSONResponse(failed(None, trouble_of(error)), 503, {"Retry-After": str(_STORE_AGAIN)})
-        answer = await answered(Caller(credential, premises), METHODS, said)
-        if not await guard.is_still_good(credential):  # which may have been long ago
-            return JSONResponse(failed(None, trouble_of(NotLetIn())), 401)
-        if answer is None:
-            return Response(status_code=204)
-        return Response(await spelled(premises, answer), media_type="application/json")
-
-    async def rpc_socket(socket: WebSocket) -> None:
-        try:
-            credential = await guard.let_in(socket)
-        except Refusal as refusal:
-            told = JSONResponse(failed(None, trouble_of(refusal)), refusal.status, refusal.headers)
-            await socket.send_denial_response(told)
-            return
-        except StoreError as error:
-            _log.warning("A connection was not taken: %s", error)
-            await socket.send_denial_response(JSONResponse(failed(None, trouble_of(error)), 503))
-            return
-        await socket.accept()
-        await Socket(premises, guard, socket, credential).run()
-
-    async def openapi(request: Request) -> Response:
-        await guard.let_in(request)
-        return JSONResponse(document())
-
-    async def health(request: Request) -> Response:
-        guard.check_caller(request)
-        return JSONResponse({"status": "alive", "seconds": premises.probe.health().seconds})
-
-    async def ready(request: Request) -> Response:
-        """Whether the gateway should be given work; why not is told to those who have a token."""
-        guard.check_caller(request)
-        found = await premises.probe.readiness()
-        told: dict[str, object] = {"status": "ready" if found.is_ready else "not ready"}
-        if "authorization" in request.headers and (await guard.let_in(request)).scope.sees_all:
-            told |= {"reasons": found.reasons, "notes": found.notes}
-        return JSONResponse(told, 200 if found.is_ready else 503)
-
-    async def metrics(request: Request) -> Response:
-        if not (await guard.let_in(request)).scope.sees_all:
-            raise Refusal(403, "Figures are about everybody, so only a token of the owner reads them.")
-        body, kind = await premises.probe.exposition()
-        return Response(body, media_type=kind)
-
+    here = Front(premises, guard)
     routes: list[BaseRoute] = [
-        Route("/rpc", rpc, methods=["POST"]),
-        WebSocketRoute("/rpc", rpc_socket),
-        Route("/openapi.json", openapi),
-        Route("/health", health),
-        Route("/ready", ready),
-        Route("/metrics", metrics),
+        Route("/rpc", here.rpc, methods=["POST"]),
+        WebSocketRoute("/rpc", here.rpc_socket),
+        Route("/openapi.json", here.openapi),
+        Route("/health", here.health),
+        Route("/ready", here.ready),
+        Route("/metrics", here.metrics),
         *openai.routes(premises, guard),
         *others,
     ]
     handlers = {Refusal: _refused, HTTPException: _not_so, StoreError: _store, Exception: _ours}
     return Starlette(routes=routes, exception_handlers=handlers)
+
+
+class Front:
+    """What answers beside `/v1`."""
+
+    def __init__(self, premises: Premises, guard: Guard) -> None:
+        self._premises = premises
+        self._guard = guard
+
+    async def rpc(self, request: Request) -> Response:
+        try:
+            credential = await self._guard.let_in(request)
+            said = read_body(await body_of(request))
+        except (Refusal, StoreError) as error:
+            return _not_taken(error)
+        answer = await answered(Caller(credential, self._premises), METHODS, said)
+        if not await self._guard.is_still_good(credential):  # which may have been long ago
+            return _not_taken(NotLetIn())
+        if answer is None:
+            return Response(status_code=204)
+        return Response(await spelled(self._premises, answer), media_type="application/json")
+
+    async def rpc_socket(self, socket: WebSocket) -> None:
+        try:
+            credential = await self._guard.let_in(socket)
+        except (Refusal, StoreError) as error:
+            await socket.send_denial_response(_not_taken(error))
+            return
+        await socket.accept()
+        await Socket(self._premises, self._guard, socket, credential).run()
+
+    async def openapi(self, request: Request) -> Response:
+        await self._guard.let_in(request)
+        return JSONResponse(document())
+
+    async def health(self, request: Request) -> Response:
+        self._guard.check_caller(request)
+        return JSONResponse({"status": "alive", "seconds": self._premises.probe.health().seconds})
+
+    async def ready(self, request: Request) -> Response:
+        """Whether the gateway should be given work; why not is told to those who have a token of the owner."""
+        self._guard.check_caller(request)
+        found = await self._premises.probe.readiness()
+        told: dict[str, object] = {"status": "ready" if found.is_ready else "not ready"}
+        if "authorization" in request.headers and (await self._guard.let_in(request)).scope.sees_all:
+            told |= {"reasons": found.reasons, "notes": found.notes}
+        return JSONResponse(told, 200 if found.is_ready else 503)
+
+    async def metrics(self, request: Request) -> Response:
+        if not (await self._guard.let_in(request)).scope.sees_all:
+            raise Refusal(403, "Figures are about everybody, so only a token of the owner reads them.")
+        body, kind = await self._premises.probe.exposition()
+        return Response(body, media_type=kind)
+
+
+def _not_taken(error: Refusal | StoreError) -> JSONResponse:
+    """Why a request is not even read, as JSON-RPC says it."""
+    told = failed(None, trouble_of(error))
+    if isinstance(error, Refusal):
+        return JSONResponse(told, error.status, error.headers)
+    _log.warning("A call was not taken: %s", error)
+    return JSONResponse(told, 503, {"Retry-After": str(_STORE_AGAIN)})
 
 
 async def _refused(_request: Request, error: Exception) -> Response:
