@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Collection, Mapping
 from importlib.metadata import entry_points
-from typing import Any
+from inspect import signature
+from typing import Any, NamedTuple
 
 from segue.agent.door import Door
 from segue.config import Settings
@@ -13,20 +14,44 @@ from segue.core.routes import Places, Route
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.sources import WEBHOOK, SessionSource
 from segue.platforms.webhook.settings import read_settings
-from segue.ports.platform import Platform
+from segue.ports.platform import Equipment, Platform
 from segue.sessions.handing import find_place
+from segue.storage.attachments import AttachmentFolder
 from segue.storage.store import SqlStore
 
 GROUP = "segue.platforms"
 
-Connect = Callable[[Mapping[str, Any], Places], Platform]
+Connect = Callable[[Mapping[str, Any], Equipment], Platform]
+
+
+class Cast(NamedTuple):
+    """The platforms that a gateway connects to, and why it does not connect to others."""
+
+    platforms: list[Platform]
+    missing: dict[str, str]
+    """A sentence for each that is named and cannot be made."""
+
+
+def cast_of(settings: Settings, store: SqlStore) -> Cast:
+    """Every platform that is enabled, ready to be connected; jobs, batches and programs always are."""
+    places = places_of(settings, store)
+    named: list[Platform] = []
+    missing: dict[str, str] = {}
+    for name, said in settings.platforms.items():
+        if said.enabled:
+            try:
+                named.append(_made(settings, name, places))
+            except Invalid as error:
+                missing[name] = str(error)
+    return Cast([*named, _jobs(store, places), _batches(), _programs()], missing)
 
 
 def platforms_of(settings: Settings, store: SqlStore) -> list[Platform]:
-    """Every platform that is enabled, ready to be connected; jobs, batches and programs always are."""
-    places = places_of(settings, store)
-    named = [_made(settings, name, places) for name, said in settings.platforms.items() if said.enabled]
-    return [*named, _jobs(store, places), _batches(), _programs()]
+    """The same, where all have to be there."""
+    found = cast_of(settings, store)
+    for sentence in found.missing.values():
+        raise Invalid(sentence)
+    return found.platforms
 
 
 def check_platform(settings: Settings, name: str) -> None:
@@ -36,6 +61,12 @@ def check_platform(settings: Settings, name: str) -> None:
         return None
 
     _made(settings, name, nowhere)
+
+
+def files_of(settings: Settings) -> AttachmentFolder:
+    """Where what people send along is kept."""
+    caps = settings.attachments
+    return AttachmentFolder(settings.home / "attachments", caps.largest_mb * 1_000_000, caps.total_mb * 1_000_000)
 
 
 def _made(settings: Settings, name: str, places: Places) -> Platform:
@@ -48,7 +79,11 @@ def _made(settings: Settings, name: str, places: Places) -> Platform:
                 raise Invalid(
                     f"platforms.webhook.hooks.{hook.name}.agent is {hook.agent!r}, and `agents` names no such agent."
                 )
-    return _connect(name)(own, places)
+    equipment = Equipment(places, files_of(settings), settings.home / "platforms" / name)
+    try:
+        return _connect(name)(own, equipment)
+    except ModuleNotFoundError as error:
+        raise Invalid(_not_installed(name, error)) from error
 
 
 def places_of(settings: Settings, store: SqlStore) -> Places:
@@ -88,10 +123,10 @@ def _programs() -> Platform:
     return ApiPlatform()
 
 
-def _webhook(own: Mapping[str, Any], places: Places) -> Platform:
+def _webhook(own: Mapping[str, Any], equipment: Equipment) -> Platform:
     from segue.platforms.webhook.platform import WebhookPlatform
 
-    return WebhookPlatform(read_settings(own), places)
+    return WebhookPlatform(read_settings(own), equipment.places)
 
 
 _OURS: Mapping[str, Connect] = {WEBHOOK: _webhook}
@@ -101,7 +136,17 @@ def _connect(name: str) -> Connect:
     if name in _OURS:
         return _OURS[name]
     for found in entry_points(group=GROUP, name=name):
-        connect: Callable[[Mapping[str, Any]], Platform] = found.load()
-        return lambda own, _places: connect(own)
+        return _of_others(found.load())
     known = ", ".join(sorted({*_OURS, *(one.name for one in entry_points(group=GROUP))})) or "none"
     raise Invalid(f"platforms.{name} in config.yaml is no platform that is installed here; there are: {known}.")
+
+
+def _of_others(connect: Callable[..., Platform]) -> Connect:
+    """What somebody else's function makes; it may want the equipment, too."""
+    takes_equipment = len(signature(connect).parameters) > 1
+    return connect if takes_equipment else lambda own, _equipment: connect(own)
+
+
+def _not_installed(name: str, error: ModuleNotFoundError) -> str:
+    """What is missing is part of an extra, and how to get it."""
+    return f"platforms.{name} needs what is not installed here ({error.name}): pip install 'segue[{name}]' brings it."

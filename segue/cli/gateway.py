@@ -49,7 +49,7 @@ def gateway() -> None:
 def run() -> None:
     """Run until stopped: Ctrl-C, `segue gateway stop`, or a signal."""
     settings = app.settings()
-    from segue.app.connecting import platforms_of  # slow to load, and only this command needs them
+    from segue.app.connecting import cast_of  # slow to load, and only this command needs them
     from segue.cli.log_places import begin_log
 
     begin_log(settings.logging, settings.home)
@@ -58,7 +58,9 @@ def run() -> None:
     with app.open_store(chosen=settings) as store:
         if not settings.is_on_server:
             store.read(OWNER_AT_CONSOLE, refuse_second, this_run(GATEWAY), is_gone)
-        platforms = platforms_of(settings, store)
+        platforms, missing = cast_of(settings, store)
+        for name, sentence in missing.items():
+            logging.error("%s is left out: %s", name, sentence)
         if not any(said.enabled for said in settings.platforms.values()):
             logging.warning(
                 "Only jobs and programs are heard here: name a platform under `platforms` in config.yaml to be reached"

@@ -44,6 +44,18 @@ def _is_host(text: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class AttachmentSettings:
+    """How much of what people send along is kept."""
+
+    largest_mb: int = field(
+        default=20, metadata=about(Number(0, 2000), "Of one file, in millions of bytes; what is larger is only told.")
+    )
+    total_mb: int = field(
+        default=2000, metadata=about(Number(0, 1_000_000), "Of all files together, in millions of bytes.")
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class QueueOverrides:
     """What is different on a platform."""
 
@@ -154,3 +166,4 @@ def _merged(general: object, overrides: object, names: tuple[str, ...]) -> dict[
 
 QUEUE, STREAMING = Section(QueueSettings), Section(StreamingSettings)
 PRIVACY, GATEWAY = Section(PrivacySettings), Section(GatewaySettings)
+ATTACHMENTS = Section(AttachmentSettings)

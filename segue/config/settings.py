@@ -20,7 +20,13 @@ from segue.core.policy import ResetPolicies, ResetPolicy
 if TYPE_CHECKING:
     from segue.config.access_settings import AccessSettings
     from segue.config.agents_settings import NamedAgentSettings
-    from segue.config.gateway_settings import GatewaySettings, PrivacySettings, QueueSettings, StreamingSettings
+    from segue.config.gateway_settings import (
+        AttachmentSettings,
+        GatewaySettings,
+        PrivacySettings,
+        QueueSettings,
+        StreamingSettings,
+    )
     from segue.config.log_settings import LogSettings
     from segue.config.platform_settings import PlatformSettings
     from segue.config.telemetry_settings import TelemetrySettings
@@ -191,6 +197,10 @@ class Settings:
     _privacy: "PrivacySettings | None" = field(
         default=None, metadata=about(Later(_GATEWAY, "PRIVACY"), "What models are told of people.")
     )
+    _attachments: "AttachmentSettings | None" = field(
+        default=None,
+        metadata=about(Later(_GATEWAY, "ATTACHMENTS"), "How much of what people send along is kept."),
+    )
     _logging: "LogSettings | None" = field(
         default=None,
         metadata=about(Later("segue.config.log_settings", "LOG"), "What a gateway tells of its work."),
@@ -225,6 +235,12 @@ class Settings:
         from segue.config.gateway_settings import PrivacySettings
 
         return self._privacy or PrivacySettings()
+
+    @property
+    def attachments(self) -> "AttachmentSettings":
+        from segue.config.gateway_settings import AttachmentSettings
+
+        return self._attachments or AttachmentSettings()
 
     @property
     def logging(self) -> "LogSettings":

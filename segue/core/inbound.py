@@ -3,9 +3,13 @@
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from segue.core.attachments import MOST_FILES, Attachment, told_of
 from segue.core.scope import Principal
 from segue.core.sources import SessionSource, kept_id, kept_source
-from segue.core.text import storable
+from segue.core.text import one_line, shorten, storable
+
+LONGEST_QUOTE = 300
+_UNQUOTABLE = str.maketrans("", "", "[]“”")
 
 ORIGINAL = ""
 """The version of a message that nobody has edited."""
@@ -16,6 +20,13 @@ class Cursor(NamedTuple):
 
     name: str
     value: str
+
+
+class Quote(NamedTuple):
+    """An earlier message that somebody points at."""
+
+    author: str
+    text: str
 
 
 class Inbound(NamedTuple):
@@ -29,6 +40,10 @@ class Inbound(NamedTuple):
     """Which version of the message this is: whatever the platform tells versions apart by."""
     parts: list[dict[str, Any]] | None = None
     """The whole content in the chat format, when it is more than text."""
+    files: tuple[Attachment, ...] = ()
+    """What was sent along, kept or not."""
+    quote: "Quote | None" = None
+    """What it answers, when that was said by pointing at it."""
     is_mention: bool = False
     """Whether it is addressed to us: by name, or as an answer to something that we said."""
     is_own: bool = False
@@ -61,6 +76,20 @@ def kept(inbound: Inbound) -> Inbound:
         route=None if inbound.route is None else kept_source(inbound.route),
         cursor=None if cursor is None else Cursor(storable(cursor.name), storable(cursor.value)),
     )
+
+
+def worded(inbound: Inbound, text: str) -> str:
+    """What a message says, with what it points at and what was sent along, each in a line of its own."""
+    before = [] if inbound.quote is None else [_line(inbound.quote)]
+    beyond = len(inbound.files) - MOST_FILES
+    behind = [*told_of(inbound.files[:MOST_FILES]), *([f"[{beyond} more files]"] if beyond > 0 else [])]
+    return "\n".join([*before, *([text] if text or not (before or behind) else []), *behind])
+
+
+def _line(quote: Quote) -> str:
+    """The words of others may have been chosen to be read as something else, so they are one line that ends."""
+    author, text = (one_line(storable(said)).translate(_UNQUOTABLE) for said in quote)
+    return f"[in answer to {shorten(author, 80) or 'somebody'}: “{shorten(text, LONGEST_QUOTE)}”]"
 
 
 class Receipt(StrEnum):

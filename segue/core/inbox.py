@@ -4,6 +4,7 @@ import json
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from segue.core.attachments import MOST_FILES
 from segue.core.inbound import Inbound
 from segue.core.messages import encode
 from segue.core.sources import SessionSource, source_from
@@ -66,6 +67,8 @@ class Entry(NamedTuple):
     ended_at: float | None = None
     route: str | None = None
     """Where the answer goes as JSON, when that is not where it comes from."""
+    attachments: str | None = None
+    """What was sent along, as JSON."""
 
     @property
     def source(self) -> SessionSource:
@@ -117,6 +120,7 @@ def entry_of(inbound: Inbound, lane_key: str, principal: str, audience: str, per
         admitted_at=now,
         is_person=int(inbound.is_person),
         route=None if inbound.route is None else _as_json(inbound.route),
+        attachments=encode([file.as_item() for file in inbound.files[:MOST_FILES]]) if inbound.files else None,
     )
 
 

@@ -4,6 +4,7 @@ import json
 from enum import StrEnum
 from typing import NamedTuple
 
+from segue.core.attachments import Attachment, attachments_in
 from segue.core.sources import SessionSource
 
 
@@ -65,7 +66,13 @@ class Letter(NamedTuple):
     message_id: str | None = None
     reason: str | None = None
     ended_at: float | None = None
+    file: str | None = None
+    """What is sent along, as JSON."""
 
     @property
     def source(self) -> SessionSource:
         return SessionSource.from_dict(json.loads(self.route))
+
+    @property
+    def attachment(self) -> Attachment | None:
+        return next(iter(attachments_in(self.file)), None)

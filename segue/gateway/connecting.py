@@ -7,13 +7,16 @@ be sent is sent all the same. Only an adapter that fails again and again gives w
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from segue.agent.door import Door
 from segue.agent.holding import Presence
 from segue.core.errors import InUse, LeaseLost, SegueError, StoreError
-from segue.core.inbound import Inbound, Receipt
+from segue.core.inbound import Cursor, Inbound, Receipt
 from segue.core.leases import Lease, platform_lease
+from segue.core.links import LinkRow, LinkState
+from segue.core.redaction import redact
 from segue.core.scope import OWNER
 from segue.core.sources import SessionSource
 from segue.gateway.delivery import Delivery
@@ -23,6 +26,7 @@ from segue.hookspecs import Tell, nobody
 from segue.ports.platform import Intake, Platform
 from segue.ports.store import Transaction
 from segue.sessions import leasing
+from segue.sessions.delivering import as_reason
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 STEADY_SECONDS = 10.0
@@ -39,11 +43,25 @@ _log = logging.getLogger(__name__)
 class Link:
     """How a platform stands."""
 
-    is_up: bool = False
+    state: LinkState = LinkState.CONNECTING
     since: float = 0.0
+    """When it came into this state."""
     trouble: str | None = None
     failures: int = 0
     """Of the platform's adapter, in a row."""
+    retry_at: float | None = None
+
+    @property
+    def is_up(self) -> bool:
+        return self.state is LinkState.CONNECTED
+
+    def come_to(self, state: LinkState) -> bool:
+        """Whether that is news."""
+        is_news = state is not self.state
+        if is_news and not (state is LinkState.RESTING and self.state is LinkState.FAILED):
+            self.since = time.time()
+        self.state = state
+        return is_news
 
 
 class _Ended(SegueError):
@@ -57,18 +75,32 @@ class _GivenWay(SegueError):
 class _Door(Intake):
     """Where one platform passes on what it receives."""
 
-    def __init__(self, platform: Platform, desk: Desk) -> None:
+    def __init__(self, platform: Platform, desk: Desk, connected: Callable[[], None]) -> None:
         self._platform = platform
         self._desk = desk
+        self._connected = connected
 
     async def receive(self, inbound: Inbound) -> Receipt:
+        self._connected()
         return await self._desk.receive(inbound)
 
     async def learn(self, source: SessionSource) -> None:
         await self._desk.learn(source)
 
+    async def withdraw(self, source: SessionSource, message_id: str) -> None:
+        await self._desk.withdraw(source, message_id)
+
     async def cursor(self, name: str) -> str | None:
         return await self._desk.cursor(self._platform.name, self._platform.account, name)
+
+    async def advance(self, cursor: Cursor) -> None:
+        await self._desk.advance(self._platform.name, self._platform.account, cursor)
+
+    async def is_welcome(self, source: SessionSource) -> bool:
+        return await self._desk.is_welcome(source)
+
+    def connected(self) -> None:
+        self._connected()
 
 
 class Connection:
@@ -77,10 +109,11 @@ class Connection:
     def __init__(self, door: Door, presence: Presence, platform: Platform, desk: Desk, tell: Tell = nobody) -> None:
         self._door = door
         self._presence = presence
-        self._intake = _Door(platform, desk)
+        self._intake = _Door(platform, desk, self._come_up)
         self.platform = platform
         self.link = Link()
         self._fence = FencedDoor(door)
+        self._noting: asyncio.Task[None] | None = None
         self.delivery = Delivery(self._fence, platform, tell)
 
     async def run(self) -> None:
@@ -96,6 +129,7 @@ class Connection:
             self._fence.lease = lease
             try:
                 await self._connected()
+                await self._note()
             finally:
                 await self._release(lease)
             await asyncio.sleep(self._pause())
@@ -107,10 +141,10 @@ class Connection:
                 group.create_task(self._take_in())
                 group.create_task(self.delivery.run())
         except* (LeaseLost, _GivenWay) as errors:
-            self._down(_told(errors.exceptions[0]))
+            self._down(_told(errors.exceptions[0]), LinkState.RESTING, self._pause())
         except* Exception as errors:  # noqa: BLE001 - whatever it is, the other platforms go on
             self.link.failures += 1
-            self._down(_told(errors.exceptions[0]))
+            self._down(_told(errors.exceptions[0]), LinkState.RESTING, self._pause())
 
     async def _take_in(self) -> None:
         """What arrives is taken in, whatever happens; what cannot be stored is brought again in a moment."""
@@ -118,12 +152,13 @@ class Connection:
             try:
                 await self._listen()
             except StoreError as error:
-                self._down(_told(error))
+                self._down(_told(error), retry=FIRST_PAUSE)
                 await asyncio.sleep(FIRST_PAUSE)
                 continue
             except Exception as error:  # noqa: BLE001 - of an adapter anything may come, and the others go on
                 self.link.failures += 1
-                self._down(_told(error))
+                self._down(_told(error), retry=self._pause())
+            await self._note()
             if self.link.failures >= MOST_FAILURES:
                 await asyncio.sleep(KEPT_SECONDS)
                 raise _GivenWay(self.link.trouble)
@@ -131,7 +166,8 @@ class Connection:
 
     async def _listen(self) -> None:
         """Be connected until something goes wrong, as it does when an adapter just ends."""
-        self.link.is_up, self.link.since = True, time.time()
+        if not self.link.failures:
+            self.link.come_to(LinkState.CONNECTING)
         steady = asyncio.get_running_loop().call_later(STEADY_SECONDS, self._forget_failures)
         try:
             await self.platform.run(self._intake)
@@ -142,17 +178,43 @@ class Connection:
             steady.cancel()
         raise _Ended("The connection came to an end.")
 
+    def _come_up(self) -> None:
+        """The platform answers."""
+        self.link.retry_at = None
+        if self.link.come_to(LinkState.CONNECTED):
+            self._noting = asyncio.create_task(self._note())
+
     def _forget_failures(self) -> None:
-        self.link.failures = 0
+        """Whoever has not failed for a while is connected, though an adapter may not have said so."""
+        self.link.failures, self.link.trouble = 0, None
+        self._come_up()
 
     def _pause(self) -> float:
         return float(min(FIRST_PAUSE * 2 ** min(max(self.link.failures - 1, 0), 10), LONGEST_PAUSE))
 
-    def _down(self, trouble: str) -> None:
-        is_news = self.link.is_up or trouble != self.link.trouble
-        self.link.is_up, self.link.trouble = False, trouble
+    def _down(self, trouble: str, state: LinkState = LinkState.FAILED, retry: float | None = None) -> None:
+        is_news = self.link.come_to(state) or trouble != self.link.trouble
+        self.link.trouble, self.link.retry_at = trouble, None if retry is None else time.time() + retry
         if is_news:
             _log.warning("%s is not connected: %s", self.platform.name, trouble)
+
+    async def _note(self) -> None:
+        """Let other processes know how the platform stands, as long as it is ours."""
+        link, platform = self.link, self.platform
+        row = LinkRow(
+            platform.name,
+            platform.account,
+            self._presence.run.id,
+            str(link.state),
+            link.since,
+            link.failures,
+            as_reason(redact(link.trouble)) if link.trouble and not link.is_up else None,
+            link.retry_at,
+        )
+        try:
+            await self._fence.write(lambda tx: tx.leases.put_link(row))
+        except (StoreError, LeaseLost) as error:
+            _log.info("How %s is connected could not be noted: %s", platform.name, error)
 
     def _take(self, tx: Transaction) -> Lease:
         name = platform_lease(self.platform.name, self.platform.account)

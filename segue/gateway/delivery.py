@@ -194,7 +194,7 @@ class Delivery:
     async def _hand_over(self, letter: Letter, was: str) -> str | None:
         """Let the platform have it, as a message or as what a message says from now on; what it calls that."""
         text = marked(letter.text, self.platform.traits) if letter.is_repeat else letter.text
-        post = Post(letter.source, text, letter.key, letter.reply_to)
+        post = Post(letter.source, text, letter.key, letter.reply_to, letter.attachment)
         message_id, may_say_less = letter.message_id, letter.is_shown
         if message_id is None:
             message_id = name_of(await _heard(self.platform.send, post))

@@ -12,13 +12,13 @@ from functools import partial
 from segue.agent.door import Asked, Door, Hand, Pen, Wish
 from segue.agent.rounds import Promptly
 from segue.core.errors import InvalidSource, StoreError
-from segue.core.inbound import Inbound, Receipt
+from segue.core.inbound import Cursor, Inbound, Receipt
 from segue.core.keys import place_of
 from segue.core.sources import SessionSource
 from segue.hookspecs import MessageReceived, Tell, nobody
 from segue.ports.failpoints import Point, reached
-from segue.sessions.accepting import Accepted
-from segue.sessions.admitting import Ignored, Routing, admit_all
+from segue.sessions.accepting import Accepted, withdraw
+from segue.sessions.admitting import Ignored, Routing, admit_all, is_welcome
 from segue.sessions.learning import learn
 
 MOST_AT_ONCE = 64
@@ -68,6 +68,18 @@ class Desk:
     async def learn(self, source: SessionSource) -> None:
         """What is told of a place: its lanes know it from now on."""
         await self._door.write(learn, source)
+
+    async def withdraw(self, source: SessionSource, message_id: str) -> None:
+        """Somebody has deleted what they said."""
+        await self._door.write(withdraw, source, message_id, time.time())
+
+    async def is_welcome(self, source: SessionSource) -> bool:
+        """Whether somebody may bring us into a chat."""
+        return await self._door.read(is_welcome, source, self._routing)
+
+    async def advance(self, platform: str, account: str, cursor: Cursor) -> None:
+        """A platform has been read so far."""
+        await self._door.write(lambda tx: tx.inbox.move_cursor(platform, account, cursor.name, cursor.value))
 
     async def cursor(self, platform: str, account: str, name: str) -> str | None:
         return await self._door.read(lambda tx: tx.inbox.cursor(platform, account, name))

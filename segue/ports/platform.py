@@ -6,11 +6,15 @@ failure. It says only which of three kinds the failure was.
 """
 
 from enum import StrEnum
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from segue.core.attachments import Attachment
 from segue.core.errors import SegueError
-from segue.core.inbound import Inbound, Receipt
+from segue.core.inbound import Cursor, Inbound, Receipt
+from segue.core.routes import Places
 from segue.core.sources import SessionSource
+from segue.ports.files import Files
 
 
 class Arriving(StrEnum):
@@ -45,9 +49,20 @@ class Traits(NamedTuple):
     """Whether anything can be sent there at all; what is said to a place where nothing can be is kept, and not sent."""
     can_edit: bool = False
     """Whether a message that was sent can say something else later. Then sending it tells what it is called."""
+    can_attach: bool = False
+    """Whether files can be sent."""
     shows_typing: bool = False
     needs_raw_ids: bool = False
     """Whether an agent has to know ids as they are, to mention people by them."""
+
+
+class Equipment(NamedTuple):
+    """What the adapter of a platform is given beside its settings."""
+
+    places: Places
+    files: Files
+    folder: Path
+    """Its own in the home, for what only it understands, such as the keys of a device. It is made when needed."""
 
 
 class Post(NamedTuple):
@@ -58,6 +73,8 @@ class Post(NamedTuple):
     key: str
     """The same whenever the same is sent again."""
     reply_to: str | None = None
+    file: Attachment | None = None
+    """A file that is sent; then the text is what stands below it, and may be empty."""
 
 
 class Sent(NamedTuple):
@@ -98,8 +115,23 @@ class Intake(Protocol):
         It moves no clock and begins no turn, and who answers there goes on answering.
         """
 
+    async def withdraw(self, source: SessionSource, message_id: str) -> None:
+        """Somebody has deleted what they said: it is not answered, if nobody has begun to."""
+
     async def cursor(self, name: str) -> str | None:
         """How far the platform has been read."""
+
+    async def advance(self, cursor: Cursor) -> None:
+        """The platform has been read so far, and everything up to there was passed on or is nothing for us.
+
+        A cursor that comes with a message moves with it; this is for what brings none.
+        """
+
+    async def is_welcome(self, source: SessionSource) -> bool:
+        """Whether somebody may bring us into a chat: they would be heard there, or told how to be."""
+
+    def connected(self) -> None:
+        """The platform has answered. Until this is said, or a message comes, it counts as being connected to."""
 
 
 class Platform(Protocol):

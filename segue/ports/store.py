@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # slow to load, and only some commands need them
     from segue.core.jobs import Job
     from segue.core.leases import HeldLease, Lease, Run
     from segue.core.lifecycle import Lane
+    from segue.core.links import LinkRow
     from segue.core.matching import Found
     from segue.core.outbox import Letter
     from segue.core.pairing import PairedPerson, Pairing
@@ -309,6 +310,9 @@ class Inbox(Protocol):
     def named(self, entry: "Entry") -> "list[Entry]":
         """Every version of the same message."""
 
+    def of_message(self, platform: str, account: str, chat: str, message_id: str) -> "list[Entry]":
+        """Every version of a message, by its name."""
+
     def from_program(self, message_id: str) -> "list[Entry]":
         """What programs said under a name, the first first."""
 
@@ -466,6 +470,10 @@ class Leases(Protocol):
     def count_crashes(self, program: str, since: float) -> int: ...
     def add_run(self, run: "Run") -> None: ...
     def change_run(self, run_id: str, **columns: Any) -> bool: ...
+    def links(self) -> "list[LinkRow]":
+        """How each platform is connected, or was when somebody last tried."""
+
+    def put_link(self, link: "LinkRow") -> None: ...
     def forget_runs(self, before: float, most: int) -> int:
         """Remove runs that ended before a moment; how many."""
 

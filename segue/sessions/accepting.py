@@ -10,6 +10,7 @@ from segue.core.lifecycle import Lane
 from segue.core.principals import onlookers_at, principal_of, scope_in
 from segue.core.queueing import Drop, Interrupt, MakeRoom, QueueRules, Refuse, Steer, admit
 from segue.core.routes import as_last_seen
+from segue.core.sources import SessionSource, kept_id, kept_source
 from segue.core.text import storable
 from segue.ports.store import Transaction
 from segue.sessions.queueing import rules_in
@@ -18,6 +19,7 @@ OVERTAKEN = "A newer message took its place."
 TOO_MANY = "Too many messages were waiting."
 SUMMARISED = "Too many messages were waiting; the next answer is told of it in short."
 EDITED = "It was edited before it was answered."
+DELETED = "It was deleted before it was answered."
 
 
 class Accepted(NamedTuple):
@@ -121,6 +123,14 @@ def _versions_waiting(tx: Transaction, entry: Entry) -> list[Entry]:
     if entry.edit == ORIGINAL:
         return []
     return [one for one in tx.inbox.named(entry) if one.state == InboxState.WAITING]
+
+
+def withdraw(tx: Transaction, source: SessionSource, message_id: str, now: float) -> int:
+    """Answer what somebody has deleted no more, if nobody has begun to; how many versions of it waited."""
+    source = kept_source(source)
+    where = (source.platform, source.account or "", chat_of(source), kept_id(message_id))
+    waiting = [one for one in tx.inbox.of_message(*where) if one.state == InboxState.WAITING]
+    return len(cancel(tx, waiting, DELETED, now))
 
 
 def cancelled_by(entry: Entry) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from segue.core.access import AccessRules, Allowed, AskToPair, Reason, Role, can_be_known, decide, is_withheld
-from segue.core.inbound import Inbound, kept
+from segue.core.inbound import Inbound, kept, worded
 from segue.core.inbox import Entry, Want
 from segue.core.keys import KeyRules
 from segue.core.outbox import What
@@ -13,6 +13,7 @@ from segue.core.pairing import CHANCE, invitation
 from segue.core.queueing import QueueRules
 from segue.core.reading import Reading
 from segue.core.scope import OWNER
+from segue.core.sources import SessionSource, kept_source
 from segue.ports.store import Transaction
 from segue.sessions.accepting import Accepted, accept, entry_in_lane, entry_in_named_lane, with_route_known
 from segue.sessions.delivering import Posting, envelope_of, post
@@ -61,7 +62,8 @@ def admit(tx: Transaction, inbound: Inbound, routing: Routing, keys: KeyRules, n
     is_read = inbound.is_person and not inbound.is_verbatim
     reading = routing.read(inbound) if is_read else Reading(Want.PLAIN, inbound.text)
     known = with_route_known(tx, inbound)
-    entry = entry_in_lane(known, keys, routing.agent(inbound), reading.want, now)._replace(text=reading.text)
+    text = reading.text if reading.want is Want.COMMAND else worded(inbound, reading.text)
+    entry = entry_in_lane(known, keys, routing.agent(inbound), reading.want, now)._replace(text=text)
     if inbound.lane is not None:
         lane = tx.lanes.find(inbound.lane)
         if lane is None:
@@ -103,6 +105,15 @@ def _ignored(tx: Transaction, inbound: Inbound, routing: Routing, keys: KeyRules
             _invite(tx, inbound, routing, keys, now)
             return Ignored("its sender was asked to pair")
     return Ignored(access.reason)
+
+
+def is_welcome(tx: Transaction, source: SessionSource, routing: Routing) -> bool:
+    """Whether somebody may bring us into a chat: they would be heard there, or told how to be."""
+    rules = routing.access(source.platform)
+    if rules is None:
+        return True
+    known = known_as(tx, source, rules_with_owners(tx, routing.keys))
+    return isinstance(decide(kept_source(source), rules, known, is_mention=True), Allowed | AskToPair)
 
 
 def may_still_speak(tx: Transaction, entry: Entry, routing: Routing) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from segue.core.attachments import attachments_in
 from segue.core.ids import SessionId
 from segue.core.inbox import Entry, InboxState
 from segue.core.keys import parse_key
@@ -215,6 +216,7 @@ def _messages(tx: Transaction, batch: Batch) -> list[Draft]:
                 entry.admitted_at,
                 author=entry.author,
                 platform_message_id=entry.message_id,
+                attachments=[file.as_item() for file in attachments_in(entry.attachments)] or None,
             )
             for entry in batch.entries
         ),

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from segue.core.inbox import OPEN, UNANSWERED
 from segue.core.leases import GATEWAY, LEASE_SECONDS, HeldLease, Run, lane_lease, platform_lease
 from segue.core.lifecycle import Lane, Phase
+from segue.core.links import LinkRow, LinkState
 from segue.core.outbox import UNSENT, OutboxState
 from segue.ports.store import Queue, Transaction
 from segue.sessions.leasing import IsGone, living_runs
@@ -17,11 +18,16 @@ _PLATFORMS = platform_lease("", "").removesuffix(":")
 
 
 class Connected(NamedTuple):
-    """A platform, with the account if it is not the only one, and since when it is connected."""
+    """A platform that a gateway looks after, with the account if it is not the only one, and how it stands."""
 
     platform: str
     account: str
+    state: str
     since: float
+    """When it came into this state."""
+    failures: int = 0
+    trouble: str | None = None
+    retry_at: float | None = None
 
 
 class Watch(NamedTuple):
@@ -61,7 +67,7 @@ def watch(tx: Transaction, is_gone: IsGone) -> Watch:
     return Watch(
         now=now,
         gateways=living_gateways(tx, is_gone),
-        platforms=[_connected(lease) for lease in _held(tx, _PLATFORMS, alive)],
+        platforms=_platforms(tx, alive),
         inbox={state: inbox.get(state, 0) for state in (*OPEN, *UNANSWERED)},
         outbox={state: outbox.get(state, 0) for state in (*UNSENT, OutboxState.DEAD)},
         unattended=[queue for queue in tx.inbox.queues() if lane_lease(queue.lane_key) not in worked_in],
@@ -97,6 +103,17 @@ def _held(tx: Transaction, beginning: str, alive: dict[str, Run]) -> list[HeldLe
     return [lease for lease in tx.leases.unexpired(beginning) if lease.owner in alive]
 
 
-def _connected(lease: HeldLease) -> Connected:
-    _, platform, account = lease.name.split(":", 2)
-    return Connected(platform, account, lease.taken_at)
+def _platforms(tx: Transaction, alive: dict[str, Run]) -> list[Connected]:
+    """What gateways that are alive say of their platforms; of one that has said nothing yet, that it is begun."""
+    told = {(link.platform, link.account): link for link in tx.leases.links() if link.run_id in alive}
+    for lease in _held(tx, _PLATFORMS, alive):
+        _, platform, account = lease.name.split(":", 2)
+        if told.get((platform, account)) is None or told[platform, account].run_id != lease.owner:
+            told[platform, account] = LinkRow(platform, account, lease.owner, LinkState.CONNECTING, lease.taken_at)
+    return [_connected(one, knows_why=tx.scope.sees_all) for _, one in sorted(told.items())]
+
+
+def _connected(link: LinkRow, *, knows_why: bool) -> Connected:
+    """What others say of their failures is for the owner alone."""
+    trouble = link.trouble if knows_why else None
+    return Connected(link.platform, link.account, link.state, link.since, link.failures, trouble, link.retry_at)

@@ -34,10 +34,16 @@ class SqlInbox(Inbox):
         return next(iter(self._entries(where)), None)
 
     def named(self, entry: Entry) -> list[Entry]:
+        return self.of_message(entry.platform, entry.account, entry.chat, entry.message_id)
+
+    def of_message(self, platform: str, account: str, chat: str, message_id: str) -> list[Entry]:
         where = visible(self._scope)
         where.add(
             "platform = :platform AND account = :account AND chat = :chat AND message_id = :message_id",
-            **{name: getattr(entry, name) for name in _NAME},
+            platform=platform,
+            account=account,
+            chat=chat,
+            message_id=message_id,
         )
         return self._entries(where)
 
@@ -155,7 +161,7 @@ class SqlInbox(Inbox):
         where = visible(self._scope)
         where.add_membership("session_id", session_ids)
         sql = f"""
-            UPDATE inbox SET text = '', parts = NULL, route = NULL, origin = :origin,
+            UPDATE inbox SET text = '', parts = NULL, route = NULL, attachments = NULL, origin = :origin,
             state = CASE WHEN state = '{InboxState.WAITING}' THEN '{InboxState.CANCELLED}' ELSE state END
             WHERE {where.sql}"""
         return self._db.run(sql, where.parameters | {"origin": ERASED})

@@ -1,13 +1,15 @@
-"""Leases and the runs that hold them, by the clock of the database."""
+"""Leases and the runs that hold them, by the clock of the database; and how platforms are connected by them."""
 
 from typing import Any
 
 from segue.core.leases import CRASHED, HeldLease, Lease, Run
+from segue.core.links import LinkRow
 from segue.ports.store import Leases
 from segue.storage.sql import LAST_CHARACTER, Executor, columns, placeholders
 
 _HELD = columns(HeldLease._fields)
 _RUN = columns(Run._fields)
+_LINK = columns(LinkRow._fields)
 _MINE = "name = :name AND owner = :owner AND epoch = :epoch"
 
 
@@ -83,6 +85,17 @@ class SqlLeases(Leases):
     def change_run(self, run_id: str, **changes: Any) -> bool:
         listed = ", ".join(f"{name} = :{name}" for name in changes)
         return self._db.run(f"UPDATE runs SET {listed} WHERE id = :id", changes | {"id": run_id}) > 0
+
+    def links(self) -> list[LinkRow]:
+        sql = f"SELECT {_LINK} FROM links ORDER BY platform, account"
+        return [LinkRow._make(row) for row in self._db.rows(sql, {})]
+
+    def put_link(self, link: LinkRow) -> None:
+        changed = ", ".join(f"{name} = excluded.{name}" for name in LinkRow._fields[2:])
+        sql = f"""
+            INSERT INTO links ({_LINK}) VALUES ({placeholders(LinkRow._fields)})
+            ON CONFLICT (platform, account) DO UPDATE SET {changed}"""
+        self._db.run(sql, link._asdict())
 
     def forget_runs(self, before: float, most: int) -> int:
         sql = """

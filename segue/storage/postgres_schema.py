@@ -59,6 +59,7 @@ POLICIES = {
     "inbox": (_OWN, _OWN),
     "outbox": (_OWN, _OWN),
     "cursors": (_ALL, _ALL),
+    "links": (_ALL, _ALL),
     "people": (_ALL, _ALL),
     "pairings": (_ALL, _ALL),
     "jobs": (_ALL, _ALL),

@@ -7,7 +7,7 @@ what is missing. Steps that change data or indexes are numbered migrations, each
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 
 
 class Column(NamedTuple):
@@ -326,6 +326,7 @@ INBOX = Table(
         Column("reason", "TEXT"),
         Column("ended_at", "REAL"),
         Column("route", "TEXT"),
+        Column("attachments", "TEXT"),
     ),
     ("UNIQUE (platform, account, chat, message_id, edit)",),
 )
@@ -360,6 +361,7 @@ OUTBOX = Table(
         Column("message_id", "TEXT"),
         Column("reason", "TEXT"),
         Column("ended_at", "REAL"),
+        Column("file", "TEXT"),
     ),
 )
 
@@ -434,6 +436,21 @@ TOKENS = Table(
     ),
 )
 
+LINKS = Table(
+    "links",
+    (
+        Column("platform", "TEXT", "NOT NULL"),
+        Column("account", "TEXT", "NOT NULL"),
+        Column("run_id", "TEXT", "NOT NULL"),
+        Column("state", "TEXT", "NOT NULL CHECK (state IN ('connecting', 'connected', 'failed', 'resting'))"),
+        Column("since", "REAL", "NOT NULL"),
+        Column("failures", *_COUNT),
+        Column("trouble", "TEXT"),
+        Column("retry_at", "REAL"),
+    ),
+    ("PRIMARY KEY (platform, account)",),
+)
+
 STATE_META = Table("state_meta", (Column("key", "TEXT", "PRIMARY KEY NOT NULL"), Column("value", "TEXT")))
 SEARCH_WORDS = Table("search_words", (Column("word", "TEXT", "PRIMARY KEY NOT NULL"),))
 VERSION = Table("schema_version", (Column("version", "INTEGER", "NOT NULL"),))
@@ -441,7 +458,7 @@ VERSION = Table("schema_version", (Column("version", "INTEGER", "NOT NULL"),))
 TABLES = (
     *(SESSIONS, MESSAGES, SESSION_TAGS, LANES, RESETS, TRASH),
     *(RUNS, LEASES, TURNS, STEPS, HEARD, USAGE, PROCESSES),
-    *(INBOX, OUTBOX, CURSORS),
+    *(INBOX, OUTBOX, CURSORS, LINKS),
     *(PEOPLE, PAIRINGS, JOBS, TOKENS),
     *(STATE_META, SEARCH_WORDS, VERSION),
 )

@@ -23,6 +23,7 @@ class ScriptedPlatform:
         self.typed: list[str] = []
 
     async def run(self, intake: Intake) -> None:
+        intake.connected()
         while True:
             await self.stage.arrival(1.0)
             for number, update in self.stage.waiting():

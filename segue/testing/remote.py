@@ -108,7 +108,9 @@ class RemotePlatform:
 
     async def run(self, intake: Intake) -> None:
         while True:
-            for number, update in (await self._reading.ask("wait"))["updates"]:
+            updates = (await self._reading.ask("wait"))["updates"]
+            intake.connected()
+            for number, update in updates:
                 await intake.receive(inbound_from(update))
                 await self._reading.ask("confirm", number=number)
 

@@ -34,6 +34,7 @@ from segue.sessions.finding import get_session
 from segue.sessions.scheduling import add_job, ask_now, note_due, remove_job
 from segue.storage.store import SqlStore
 from segue.testing import ScriptedPlatform, Stage
+from segue.testing.ledger import Ledger
 
 START = datetime(2026, 5, 1, 12, 0, 30, tzinfo=UTC).timestamp()
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
@@ -403,14 +404,9 @@ def test_what_the_gateway_cannot_take_in_is_not_noted(store: SqlStore) -> None:
     put(store)
     timetable = StoredTimetable(store)
 
-    class Full:
+    class Full(Ledger):
         async def receive(self, inbound: Inbound) -> Receipt:
             raise OSError("The disk is full.")
-
-        async def learn(self, source: SessionSource) -> None: ...
-
-        async def cursor(self, name: str) -> str | None:
-            return None
 
     with pytest.raises(OSError, match="full"):
         asyncio.run(CronPlatform(timetable, now=lambda: START + DAY).run(Full()))

@@ -124,6 +124,9 @@ def every_table(asker: Asker) -> dict[str, Any]:
         "Lanes.reset_into": each(tx.lanes.reset_into, asker.ids),
         "Inbox.find": each(tx.inbox.find, range(1, 99)),
         "Inbox.named": each(tx.inbox.named, asker.entries),
+        "Inbox.of_message": each(
+            lambda one: tx.inbox.of_message(one.platform, one.account, one.chat, one.message_id), asker.entries
+        ),
         "Inbox.from_program": each(lambda one: tx.inbox.from_program(one.message_id), asker.entries),
         "Inbox.all_from": each(lambda one: tx.inbox.all_from(one.platform, one.account, one.chat), asker.entries),
         "Inbox.chats": tx.inbox.chats("telegram"),
@@ -202,7 +205,7 @@ NO_READS = {
     "Tokens": "add used remove forget_expired",
     "Inbox": "add change erase move_cursor",
     "Outbox": "add change remove erase doubt_sending",
-    "Leases": "take hold release release_all now add_run change_run forget_runs forget_expired",
+    "Leases": "take hold release release_all now add_run change_run put_link forget_runs forget_expired",
     "Trash": "put remove",
     "Meta": "set remove",
     "Search": "count_waiting waiting take_in begin_again",  # all messages, for the index and nobody else
@@ -210,7 +213,7 @@ NO_READS = {
 TELL_NOTHING = {
     "Sessions": "holder_of titles_of",  # a principal's titles, in whatever room, so that each is theirs once
     "Inbox": "cursor",  # how far a platform was read, which the program asks for itself
-    "Leases": "find find_run unexpired open_runs count_crashes",  # asked by the program itself; nobody said any of it
+    "Leases": "find find_run unexpired open_runs count_crashes links",  # asked by the program itself; nobody said any of it
     "Search": "frequency state is_whole",  # numbers; that they tell nothing is asked of whole answers elsewhere
 }
 

@@ -63,6 +63,7 @@ class SimulatedPlatform:
         self._passes = passes
 
     async def run(self, intake: Intake) -> None:
+        intake.connected()
         while True:
             await self.stage.arrival(1.0)
             brought = self.stage.waiting()

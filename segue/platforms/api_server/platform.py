@@ -17,7 +17,8 @@ class ApiPlatform:
         self.account = ""
         self.traits = TRAITS
 
-    async def run(self, intake: Intake) -> None:  # noqa: ARG002 - as the port has it; the gateway's door takes in
+    async def run(self, intake: Intake) -> None:
+        intake.connected()
         await asyncio.Event().wait()
 
     async def send(self, post: Post) -> Sent:

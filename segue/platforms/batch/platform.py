@@ -21,7 +21,8 @@ class BatchPlatform:
         self.account = ""
         self.traits = TRAITS
 
-    async def run(self, intake: Intake) -> None:  # noqa: ARG002 - as the port has it
+    async def run(self, intake: Intake) -> None:
+        intake.connected()
         await asyncio.Event().wait()
 
     async def send(self, post: Post) -> Sent:

@@ -56,6 +56,7 @@ class CronPlatform:
         self._broken: set[Job] = set()
 
     async def run(self, intake: Intake) -> None:
+        intake.connected()
         while True:
             jobs = [job for job in await self._timetable.jobs() if job.enabled and self._is_sound(job)]
             for job in jobs:

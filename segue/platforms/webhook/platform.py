@@ -59,6 +59,7 @@ class WebhookPlatform:
             self.port = door.getsockname()[1]
             _log.info("Hooks are called at http://%s:%d/hooks/NAME.", self._settings.host, self.port)
             self.is_listening.set()
+            intake.connected()
             try:
                 await serve(self._app(intake), door)
             finally:
