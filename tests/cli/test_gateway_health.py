@@ -39,6 +39,10 @@ def spoil_letters(store: SqlStore, state: str, at: float) -> None:
     store.write(OWNER, work)
 
 
+def note_link(store: SqlStore, link: LinkRow) -> None:
+    store.write(OWNER, lambda tx: tx.leases.put_link(link))
+
+
 def test_status_says_that_no_gateway_runs(run: Run) -> None:
     assert "Gateway   not running\n" in run("status").stdout
     facts = status(run)
@@ -67,7 +71,7 @@ def test_status_says_who_runs_what_is_connected_and_who_waits(home: Path, run: R
             LinkRow("slack", "", gateway.id, LinkState.RESTING, now - 3600, 4, "The token is wrong.", now + 30),
             LinkRow("gone", "", "a run that is over", LinkState.CONNECTED, now),
         ):
-            store.write(OWNER, lambda tx, link=link: tx.leases.put_link(link))
+            note_link(store, link)
         answered(store, "hello")
         died(store, "why?", "carol")
         say(store, "attended", at=time.time() - 900)
