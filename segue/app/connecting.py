@@ -129,7 +129,14 @@ def _webhook(own: Mapping[str, Any], equipment: Equipment) -> Platform:
     return WebhookPlatform(read_settings(own), equipment.places)
 
 
-_OURS: Mapping[str, Connect] = {WEBHOOK: _webhook}
+def _matrix(own: Mapping[str, Any], equipment: Equipment) -> Platform:
+    from segue.platforms.matrix.platform import MatrixPlatform
+    from segue.platforms.matrix.settings import read_settings
+
+    return MatrixPlatform(read_settings(own), equipment)
+
+
+_OURS: Mapping[str, Connect] = {"matrix": _matrix, WEBHOOK: _webhook}
 
 
 def _connect(name: str) -> Connect:
