@@ -39,7 +39,7 @@ class Line:
         """What the homeserver answers. The path begins with the version of what is asked."""
         data = None if body is None else json.dumps(body).encode()
         async with self.answering(method, place(*path, query=query), data, seconds) as answer:
-            said = await _said(answer)
+            said = await said_by(answer)
         if not isinstance(said, dict):
             raise Unanswered(f"What answers at {self.homeserver} is no homeserver.")
         return said
@@ -63,7 +63,7 @@ class Line:
                 method, self.homeserver + path, data=data, headers=sent, timeout=timeout
             ) as answer:
                 if answer.status not in _GOOD:
-                    raise refusal(answer.status, await _said(answer))
+                    raise refusal(answer.status, await said_by(answer))
                 yield answer
 
 
@@ -73,7 +73,8 @@ def place(*path: str, query: Mapping[str, str] | None = None, base: str = _CLIEN
     return f"{base}{quoted}{f'?{urlencode(query)}' if query else ''}"
 
 
-async def _said(answer: ClientResponse) -> Any:
+async def said_by(answer: ClientResponse) -> Any:
+    """What an answer says; None when that is no JSON."""
     try:
         return json.loads(await answer.read())
     except ValueError:

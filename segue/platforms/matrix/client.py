@@ -26,13 +26,14 @@ from nio import (  # type: ignore[import-untyped]
 from nio import Event as NioEvent
 from nio.store import SqliteStore  # type: ignore[import-untyped]
 
-from segue.platforms.matrix.asking import SECONDS, Line
+from segue.platforms.matrix.asking import SECONDS, Line, said_by
 from segue.platforms.matrix.events import ENCRYPTED, Event, content_of
-from segue.platforms.matrix.failing import Trouble, refusal, translated
+from segue.platforms.matrix.failing import LoggedOut, Refused, Trouble, refusal, translated
 from segue.platforms.matrix.inbound import Room
 from segue.platforms.matrix.keyring import KEYS, Device, Keyring
 
 _MEGOLM = "m.megolm.v1.aes-sha2"
+_WORST_ANSWER = 400
 _log = logging.getLogger(__name__)
 
 for _name in ("nio", "peewee"):  # their lines hold tokens, keys, and what people say
@@ -138,17 +139,23 @@ class Client(AsyncClient):  # type: ignore[misc]
         """Do what has to be done about keys; what a homeserver refuses is tried again the next time."""
         if self.olm is None:
             return
-        with translated(self.homeserver):
-            answers: list[Any] = [await self.to_device(one) for one in list(self.outgoing_to_device_messages)]
-            if self.should_upload_keys:
-                answers.append(await self.keys_upload())
-            if self.should_query_keys:
-                answers.append(await self.keys_query())
-            if self.should_claim_keys:
-                answers.append(await self.keys_claim(self.get_users_for_key_claiming()))
-        for answer in answers:
-            if isinstance(answer, ErrorResponse):
-                _log.warning("The keys of our device are not in order: %s", refused_by(answer))
+        try:
+            with translated(self.homeserver):
+                await self._tend()
+        except LoggedOut:
+            raise
+        except Refused as refused:
+            _log.warning("The keys of our device are not in order: %s", refused)
+
+    async def _tend(self) -> None:
+        if self.should_upload_keys:
+            _checked(await self.keys_upload())
+        if self.should_query_keys:
+            _checked(await self.keys_query())
+        if self.should_claim_keys:
+            _checked(await self.keys_claim(self.get_users_for_key_claiming()))
+        for message in list(self.outgoing_to_device_messages):
+            _checked(await self.to_device(message))
 
     async def be_ready(self, room_id: str) -> None:
         """Everybody in a room can read what is encrypted there next."""
@@ -187,7 +194,15 @@ class Client(AsyncClient):  # type: ignore[misc]
             and self.olm.session_store.get(device.curve25519)
         }
 
-    # Where nio would lose a key
+    # Where nio would lose a key, or take a no for a yes
+
+    async def send(self, *args: Any, **kwargs: Any) -> Any:
+        """As nio does it, but whatever is refused is raised, and never read as an answer."""
+        answer = await super().send(*args, **kwargs)
+        if answer.status >= _WORST_ANSWER:
+            async with answer:
+                raise refusal(answer.status, await said_by(answer))
+        return answer
 
     async def keys_upload(self) -> Any:
         """As nio does it, but what others will use is on the disk before they can."""
@@ -216,16 +231,10 @@ class Client(AsyncClient):  # type: ignore[misc]
             self.olm.uploaded_key_count = 0  # nio takes none for unknown, and would never make new ones
 
 
-def refused_by(answer: ErrorResponse) -> Trouble:
-    """The same in our words."""
-    transport = answer.transport_response
-    said = {"errcode": answer.status_code, "error": answer.message, "retry_after_ms": answer.retry_after_ms}
-    return refusal(transport.status if transport is not None else 0, said)
-
-
 def _checked(answer: Any) -> Any:
+    """An answer that nio could read."""
     if isinstance(answer, ErrorResponse):
-        raise refused_by(answer)
+        raise Trouble("The homeserver says something about keys that cannot be understood; it is asked again.")
     return answer
 
 
