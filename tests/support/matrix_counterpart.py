@@ -40,21 +40,24 @@ class MatrixCounterpart(Counterpart):
         self._is_encrypted = is_encrypted
         self._person: Person | None = None
         self._adapters: list[MatrixPlatform] = []
-        self._room = asyncio.run(self._meet())
+        self._room, self._device = asyncio.run(self._meet())
 
-    async def _meet(self) -> str:
-        """They and we are in a room."""
-        url, ours = self._synapse.url, self._house.user
-        async with Person(url, self._user) as ann, Person(url, ours) as we:
+    async def _meet(self) -> tuple[str, str]:
+        """They and we are in a room; the room, and the device on which they are."""
+        ours = self._house.user
+        async with self._somebody() as ann, Person(self._synapse.url, ours) as we:
             room = await ann.create_room(ours.user_id, is_direct=True, is_encrypted=self._is_encrypted)
             await we.join(room)
-        return room
+            return room, ann.device_id
+
+    def _somebody(self, device_id: str | None = None) -> Person:
+        if self._is_encrypted:
+            return PrivatePerson(self._synapse.url, self._user, self._folder / "ann", device_id)
+        return Person(self._synapse.url, self._user, device_id)
 
     async def _ann(self) -> Person:
         if self._person is None:
-            url = self._synapse.url
-            private = PrivatePerson(url, self._user, self._folder / "ann") if self._is_encrypted else None
-            self._person = await (private or Person(url, self._user)).__aenter__()
+            self._person = await self._somebody(self._device).__aenter__()
         return self._person
 
     def adapter(self) -> MatrixPlatform:

@@ -39,8 +39,10 @@ class Refused(Exception):
 
 
 class Person:
-    def __init__(self, url: str, user: User) -> None:
+    def __init__(self, url: str, user: User, device_id: str | None = None) -> None:
+        """On a new device, or on one that they have."""
         self.user_id = user.user_id
+        self._device = {} if device_id is None else {"device_id": device_id}
         self._password = user.password
         self._url = url
         self._transactions = (f"by-hand-{number}" for number in itertools.count(1))
@@ -50,6 +52,7 @@ class Person:
         self._http = httpx2.AsyncClient(base_url=self._url, timeout=PATIENCE, trust_env=False)
         identifier = {"type": "m.id.user", "user": self.user_id}
         body = {"type": "m.login.password", "identifier": identifier, "password": self._password}
+        body |= self._device
         found = await self._ask("POST", "/login", body)
         self.device_id: str = found["device_id"]
         self.token: str = found["access_token"]

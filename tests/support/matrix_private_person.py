@@ -14,8 +14,8 @@ from synapse_server import User
 class PrivatePerson(Person):
     """A message whose key never came is one that this person cannot read."""
 
-    def __init__(self, url: str, user: User, folder: Path) -> None:
-        super().__init__(url, user)
+    def __init__(self, url: str, user: User, folder: Path, device_id: str | None = None) -> None:
+        super().__init__(url, user, device_id)
         self._folder = folder
 
     async def __aenter__(self) -> Self:
