@@ -27,7 +27,7 @@ from nio import Event as NioEvent
 from nio.store import SqliteStore  # type: ignore[import-untyped]
 
 from segue.platforms.matrix.asking import SECONDS, Line, said_by
-from segue.platforms.matrix.events import ENCRYPTED, Event, content_of
+from segue.platforms.matrix.events import ENCRYPTED, Event, content_of, text_of
 from segue.platforms.matrix.failing import LoggedOut, Refused, Trouble, refusal, translated
 from segue.platforms.matrix.inbound import Room
 from segue.platforms.matrix.keyring import KEYS, Device, Keyring
@@ -96,9 +96,18 @@ class Client(AsyncClient):  # type: ignore[misc]
 
     def is_keyed(self, room_id: str, event: Event) -> bool:
         """Whether there is a key to an encrypted message."""
+        sealed = self._sealed(room_id, event)
+        return sealed is not None and self._sender_key(room_id, sealed.source) is not None
+
+    def _sender_key(self, room_id: str, event: Event) -> str | None:
+        """Which device's key opens a message; who wrote it need not say so."""
+        assert self.olm is not None
         content = content_of(event)
-        key, session = content.get("sender_key"), content.get("session_id")
-        return bool(self.olm and key and session and self.olm.inbound_group_store.get(room_id, key, session))
+        said, session = text_of(content.get("sender_key")), text_of(content.get("session_id"))
+        known = {
+            key: sessions for key, sessions in self.olm.inbound_group_store[room_id].items() if session in sessions
+        }
+        return said if said in known else next(iter(known), None) if said is None else None
 
     def opened(self, room_id: str, event: Event) -> Event | None:
         """A message as it was written; None when it cannot be decrypted."""
@@ -122,16 +131,20 @@ class Client(AsyncClient):  # type: ignore[misc]
             return
         theirs = sealed.as_key_request(sealed.sender, self.device_id, sealed.session_id, sealed.device_id)
         with translated(self.homeserver):
-            _checked(await self.to_device(theirs))
             _checked(await self.request_room_key(sealed))
+            _checked(await self.to_device(theirs))
 
     def _sealed(self, room_id: str, event: Event) -> MegolmEvent | None:
-        if self.olm is None or content_of(event).get("algorithm") != _MEGOLM:
+        """A message that could be decrypted, as nio wants it."""
+        content = content_of(event)
+        if self.olm is None or content.get("algorithm") != _MEGOLM:
             return None
+        named = {"sender_key": self._sender_key(room_id, event) or "unknown", "device_id": "unknown"}
         try:
-            return MegolmEvent.from_dict({**event, "room_id": room_id})
+            found = MegolmEvent.from_dict({**event, "room_id": room_id, "content": {**named, **content}})
         except (KeyError, TypeError, AttributeError):
             return None
+        return found if isinstance(found, MegolmEvent) else None
 
     # Keys
 
