@@ -26,6 +26,7 @@ class MatrixHouse:
     """What a home has of Matrix."""
 
     def __init__(self, folder: Path, url: str, user: User) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.user = user
         self.url = url

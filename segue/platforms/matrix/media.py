@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import hmac
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -97,7 +98,9 @@ class _Opening:
         return bytes(self._cipher.decrypt(piece))
 
     def check(self) -> None:
-        if self._digest.digest() != self._expected:
+        found = self._digest.digest()
+        expected = bytes(self._expected)
+        if not hmac.compare_digest(found, expected):
             raise _NotHad("somebody has changed it on the way")
 
 
