@@ -17,7 +17,11 @@ Name = tuple[str, str, str, str, str]
 class Ledger(Intake):
     """An intake for tests of adapters."""
 
-    def __init__(self, welcome: Callable[[SessionSource], bool] = lambda _: True) -> None:
+    def __init__(
+        self,
+        welcome: Callable[[SessionSource], bool] = lambda _: True,
+        words: Callable[[Inbound], str] = lambda inbound: inbound.text,
+    ) -> None:
         self.accepted: list[Inbound] = []
         self.brought: list[Inbound] = []
         """Everything, also what was known."""
@@ -30,10 +34,11 @@ class Ledger(Intake):
         self.before_commit: Callable[[Inbound], None] = lambda _: None
         self._names: set[Name] = set()
         self._welcome = welcome
+        self._words = words
 
     @property
     def texts(self) -> list[str]:
-        return [inbound.text for inbound in self.accepted]
+        return [self._words(inbound) for inbound in self.accepted]
 
     async def receive(self, inbound: Inbound) -> Receipt:
         self.brought.append(inbound)

@@ -213,7 +213,8 @@ NO_READS = {
 TELL_NOTHING = {
     "Sessions": "holder_of titles_of",  # a principal's titles, in whatever room, so that each is theirs once
     "Inbox": "cursor",  # how far a platform was read, which the program asks for itself
-    "Leases": "find find_run unexpired open_runs count_crashes links",  # asked by the program itself; nobody said any of it
+    # asked by the program itself; nobody said any of it
+    "Leases": "find find_run unexpired open_runs count_crashes links",
     "Search": "frequency state is_whole",  # numbers; that they tell nothing is asked of whole answers elsewhere
 }
 
