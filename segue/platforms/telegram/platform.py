@@ -12,7 +12,7 @@ from functools import partial
 
 from telegram import BotCommand
 from telegram.constants import ChatAction
-from telegram.error import RetryAfter, TelegramError
+from telegram.error import BadRequest, Forbidden, RetryAfter, TelegramError
 
 from segue.core.commands import known
 from segue.core.sources import SessionSource
@@ -21,7 +21,7 @@ from segue.platforms.telegram import failing
 from segue.platforms.telegram.fetching import fetch
 from segue.platforms.telegram.inbound import KINDS, Ourselves
 from segue.platforms.telegram.listening import Listening, door_of
-from segue.platforms.telegram.outbound import LONGEST, PLATFORM, target_of
+from segue.platforms.telegram.outbound import GENERAL, LONGEST, PLATFORM, target_of
 from segue.platforms.telegram.receiving import ALBUMS, UPDATES, Receiving
 from segue.platforms.telegram.sending import edit, send
 from segue.platforms.telegram.settings import TelegramSettings, WebhookDoor
@@ -73,9 +73,10 @@ class TelegramPlatform:
         if route.chat_type == "channel":
             return  # where nobody is seen writing
         target = target_of(route)
+        thread = 1 if route.thread_id == GENERAL else target.thread_id  # where nothing else is sent by that number
         with suppress(TelegramError):
             async with self._line.opened():
-                await self._line.send_chat_action(target.chat_id, ChatAction.TYPING, target.thread_id)
+                await self._line.send_chat_action(target.chat_id, ChatAction.TYPING, thread)
 
     async def _met(self, intake: Intake) -> Receiving:
         """Find out who we are, and let people see what can be typed."""
@@ -115,8 +116,11 @@ class TelegramPlatform:
 
     async def _show_commands(self) -> None:
         wanted = [BotCommand(spec.name, spec.help) for spec in known(in_terminal=False)][:_MOST_COMMANDS]
-        if list(await self._line.get_my_commands()) != wanted:
-            await self._line.set_my_commands(wanted)
+        try:
+            if list(await self._line.get_my_commands()) != wanted:
+                await self._line.set_my_commands(wanted)
+        except (BadRequest, Forbidden, RetryAfter) as error:
+            _log.warning("Telegram does not show which commands there are: %s", failing.told(error))
 
     @asynccontextmanager
     async def _sending(self) -> AsyncIterator[None]:

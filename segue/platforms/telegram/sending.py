@@ -37,16 +37,15 @@ async def edit(line: Line, post: Post, message_id: str) -> None:
     number = number_of(message_id)
     if number is None:
         raise SendRefused(f"{message_id!r} is no message on Telegram.")
-    chat_id = target_of(post.route).chat_id
+    said = rendered(post.text)
     try:
-        if post.file is None:
-            said = rendered(post.text)
-            await line.edit_message_text(
-                said.text, chat_id, number, entities=_entities(said), link_preview_options=_NO_PREVIEW
-            )
-        else:
-            said = rendered(post.text, LONGEST_CAPTION)
-            await line.edit_message_caption(chat_id, number, caption=said.text, caption_entities=_entities(said))
+        await line.edit_message_text(
+            said.text,
+            target_of(post.route).chat_id,
+            number,
+            entities=_entities(said),
+            link_preview_options=_NO_PREVIEW,
+        )
     except BadRequest as error:
         if not failing.is_about(error, failing.NOT_MODIFIED):
             raise
