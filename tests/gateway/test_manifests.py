@@ -13,7 +13,7 @@ FILES = {"platform.py", "inbound.py", "outbound.py", "settings.py", "manifest.to
 
 
 @pytest.mark.parametrize(
-    "folder", [folder for folder in FOLDERS if folder.name in ("batch", "cron", "webhook")], ids=str
+    "folder", [folder for folder in FOLDERS if folder.name in ("batch", "cron", "telegram", "webhook")], ids=str
 )
 def test_a_platform_is_what_its_manifest_says(folder: Path) -> None:
     assert {path.name for path in folder.iterdir()} >= FILES
