@@ -51,8 +51,8 @@ class Friends:
             entities = [{"type": "bot_command", "offset": 0, "length": len(text.split()[0])}]
         else:
             text, entities = f"{name} {text}", [{"type": "mention", "offset": 0, "length": len(name)}]
-        told = {"thread": thread, "is_topic": True} if thread else {}
-        await asyncio.to_thread(self._world.say, chat, user, text, entities=entities, **told)
+        is_topic = True if thread else None
+        await asyncio.to_thread(self._world.say, chat, user, text, entities=entities, thread=thread, is_topic=is_topic)
         await self._world.until(lambda: len(self._world.messages(chat)) > before)
         return self._world.messages(chat)[-1].text
 
