@@ -128,11 +128,7 @@ def _access(tx: Transaction, source: SessionSource, routing: Routing) -> Access:
 
 def may_still_speak(tx: Transaction, entry: Entry, routing: Routing) -> bool:
     """Whether whoever said something that was taken in would be heard today."""
-    rules = routing.access(entry.platform)
-    if rules is None:
-        return True
-    known = known_as(tx, entry.source, rules_with_owners(tx, routing.keys))
-    return isinstance(decide(entry.source, rules, known, is_mention=True), Allowed)  # it was addressed to us then
+    return is_heard(tx, entry.source, routing)  # it was addressed to us then
 
 
 def _invite(tx: Transaction, inbound: Inbound, routing: Routing, keys: KeyRules, now: float) -> None:
