@@ -79,11 +79,11 @@ def begin_in_a_terminal(home: Home) -> None:
     terminal = Terminal(home.house.folder, *home.house.variables, *(f"{k}={v}" for k, v in home.later.items()))
     try:
         terminal.send(shlex.join([sys.executable, str(LATE)]))
-        terminal.until("›")
+        terminal.until("new conversation")
         terminal.send("Let us plan a week in Lisbon.")
         terminal.until("You said: Let us plan a week in Lisbon.")
         terminal.send("/title A week in Lisbon")
-        terminal.until("A week in Lisbon", "›")
+        terminal.until("A week in Lisbon")
         terminal.send("/handoff telegram")
         terminal.until("telegram")
         terminal.send("/quit")
@@ -133,4 +133,6 @@ def test_one_conversation_on_three_channels_and_two_days(at_home: Home) -> None:
         assert [row["content"] for row in db.get_messages(others[0]["id"]) if row["role"] == "user"] == [
             "Good morning!"
         ]
-        assert db.get_session(others[0]["id"])["start_reason"] == "daily"  # type: ignore[index]
+        begun = db.get_session(others[0]["id"])
+        assert begun is not None
+        assert (begun["start_reason"], begun["reset_from"]) == ("reset", first["id"])
