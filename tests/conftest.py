@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from bot_api.client import BotApi, World
 from homes import NewHome, keep_in
 from hypothesis import settings
 from postgres_server import Emptied, Server
@@ -106,6 +107,24 @@ def emptied(postgres_server: Server) -> Iterator[Emptied]:
     database = Emptied(postgres_server)
     yield database
     database.close()
+
+
+@pytest.fixture(scope="session")
+def bot_api() -> Iterator[BotApi]:
+    """Telegram's Bot API on this machine, started by the first test that needs it."""
+    server = BotApi()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def bot_world(bot_api: BotApi) -> Iterator[World]:
+    """A bot and everybody around it, of which there is nothing to complain in the end."""
+    world = bot_api.world()
+    yield world
+    complaints = world.state.complaints
+    world.close()
+    assert complaints == []
 
 
 @pytest.fixture(params=DATABASES)

@@ -20,7 +20,7 @@ from segue.agent.naming import Namer
 from segue.agent.offline import OfflineAgent
 from segue.agent.summarising import Summariser
 from segue.agent.turn import Agrees
-from segue.app.connecting import tools_of_hooks
+from segue.app.connecting import files_of, tools_of_hooks
 from segue.app.crew import Crew
 from segue.app.observing import Observing
 from segue.app.rules import rules_of
@@ -29,6 +29,7 @@ from segue.config import Settings
 from segue.config.agents_settings import NamedAgentSettings
 from segue.config.chat_settings import Approval
 from segue.core.access import AccessRules
+from segue.core.attachments import Attachment
 from segue.core.compaction import Need
 from segue.core.errors import NoModel
 from segue.core.events import Compressed, Event, ToolCall
@@ -68,15 +69,18 @@ from segue.sessions.answering import House
 from segue.sessions.commanding.acts import Linked
 from segue.sessions.commanding.acts import Situation as CommandSituation
 from segue.sessions.delivering import Posting
+from segue.sessions.enclosing import enclose
 from segue.sessions.finding import get_session
 from segue.sessions.handing import homes_among
 from segue.sessions.opening import Opened, Rules
 from segue.sessions.retaining import Keeping
 from segue.storage.store import SqlStore
 from segue.tools.memory import Memory
+from segue.tools.send_file import SendFile
 from segue.tools.session_search import SessionSearch
 from segue.tools.toolbox import notes_of, tools_for
 from segue.upkeep.living import is_gone
+from segue.upkeep.sweeping import sweep
 
 NO_MODEL = (
     "There is no model here, so nothing was asked: set a key such as OPENAI_API_KEY or ANTHROPIC_API_KEY, or `model` in"
@@ -125,7 +129,8 @@ class Serving:
         self._live = LiveAgents()
         self._observing = Observing(settings, [one.name for one in platforms])
         self._namer = Namer(self._door, self._small_model)
-        posting = Posting(traits_among(platforms), settings.session.send_policy.policy)
+        posting = self._posting = Posting(traits_among(platforms), settings.session.send_policy.policy)
+        self._files = files_of(settings)
         self._agreements = Agreements(self._door, posting, lambda: self.gateway.sent())
         self.onlookers = Onlookers()
         keys = settings.key_rules
@@ -173,6 +178,7 @@ class Serving:
             can_take_notes=lambda session: can_write(self._notes(_scope_of_session(session), session.agent)),
             max_age=timedelta(days=days) if days else None,
             keeping=Keeping(retention.trash_days, retention.prune_days),
+            sweep=lambda: sweep(self._store, self._files),
         )
 
     def _notes(self, scope: Scope, agent: str) -> Path:
@@ -202,7 +208,22 @@ class Serving:
         """What a session is answered with; for a hook that was given tools of the owner, those and no others."""
         given = self._given(opened)
         found = self._tools(_scope_of(opened) if given is None else Scope(OWNER), opened.session.agent)
+        if self._can_send_files(opened):
+            found = [SendFile(Path.cwd(), self._settings.home, self._files, self._enclose), *found]
         return [tool for tool in found if given is None or tool.spec.name in given]
+
+    def _can_send_files(self, opened: Opened) -> bool:
+        """Whether an owner is answered where files can be sent."""
+        origin, named = opened.lane.origin, self._named(opened.session.agent)
+        if origin is None or _scope_of(opened) != Scope(OWNER):
+            return False
+        traits = self._posting.traits(origin.platform, origin.account or "")
+        is_given = named.tools is None or SendFile.spec.name in named.tools
+        return traits is not None and traits.can_attach and is_given
+
+    async def _enclose(self, session_id: str, file: Attachment, text: str) -> None:
+        await self._door.write(enclose, self._posting, session_id, file, text, time.time())
+        self.gateway.sent()
 
     def _tools(self, scope: Scope, agent: str = DEFAULT_AGENT) -> list[Tool]:
         """Owners get the machine where nobody else looks on; everybody else what is theirs.
@@ -300,8 +321,12 @@ class Serving:
         is_owners = _scope_of(opened) == Scope(OWNER)
         homes = homes_among(tx, connected, self._settings.homes) if is_owners else ()
         situation = Situation(source, is_shared(place), connected, homes, options_of(homes), earlier)
-        own = self._named(agent).prompt
-        return "\n\n".join(filter(None, [told, own, situation_text(situation, self._disguise)]))
+        own, kept = self._named(agent).prompt, self._told_of_files() if self._can_send_files(opened) else ""
+        return "\n\n".join(filter(None, [told, own, situation_text(situation, self._disguise), kept]))
+
+    def _told_of_files(self) -> str:
+        """Only owners can look there."""
+        return f"Files that people send are kept as their messages say, in the folder {self._settings.home}."
 
     def _situated(self, scope: Scope, agent: str, chosen: Preferences) -> CommandSituation:
         deadline = time.monotonic() + 0.25

@@ -18,7 +18,8 @@ from segue.core.moments import DAY, ago
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.text import count
 from segue.ports.store import Transaction, TrashEntry
-from segue.sessions import discarding, finding
+from segue.sessions import attaching, discarding, finding
+from segue.storage.store import SqlStore
 from segue.upkeep.rescuing import KEPT
 
 if TYPE_CHECKING:
@@ -59,14 +60,17 @@ def delete(wanted: tuple[str, ...], purge: bool, yes: bool, dry_run: bool, there
             return
         confirm("Remove them for good?" if purge else "Go ahead?", yes=yes)
         typed: set[str] = set()
+        files: set[str] = set()
         for conversation in doomed:
             if purge:
+                files |= store.read(OWNER_AT_CONSOLE, attaching.files_of, conversation.id)
                 typed |= store.read(OWNER_AT_CONSOLE, discarding.said_in, conversation.id)
                 store.write(OWNER_AT_CONSOLE, discarding.purge_conversation, conversation.id)
             else:
                 store.write(OWNER_AT_CONSOLE, discarding.discard_conversation, conversation.id, time.time())
         if purge:
             store.compact()
+            _sweep(store, files)
             say(f"{count(len(doomed), 'conversation')} removed; no copy is left in the database.")
             _forget_typed(typed)
             if any((app.settings().home / KEPT).glob("*")):
@@ -162,7 +166,9 @@ def empty(older_than: float | None, yes: bool, dry_run: bool) -> None:
             return
         if entries:
             confirm(f"Remove {count(len(entries), 'session')} for good?", yes=yes)
+            files = store.read(OWNER_AT_CONSOLE, attaching.files_in_trash, entries)
             store.write(OWNER_AT_CONSOLE, lambda tx: tx.trash.remove(entries))  # what was shown, and nothing else
+            _sweep(store, files)
             say(f"{count(len(entries), 'session')} removed.")
         store.compact()  # also when a purge could not finish, because somebody was reading
 
@@ -185,6 +191,15 @@ def _delete_there(there: "Asked", wanted: tuple[str, ...], *, purge: bool, yes: 
     for row, _ in rows:
         there.ask("sessions.delete", {"id": row["id"], "purge": purge})
     say(f"{count(len(rows), 'conversation')} {'removed' if purge else 'moved to the trash'} at {there.name}.")
+
+
+def _sweep(store: SqlStore, files: set[str]) -> None:
+    """The files of what was removed go, too, unless something else needs them."""
+    from segue.app.connecting import files_of  # slow to load, and only this needs it
+    from segue.upkeep.sweeping import sweep
+
+    if gone := sweep(store, files_of(app.settings()), files):
+        say(f"{count(gone, 'attachment')} removed.")
 
 
 def _forget_typed(typed: set[str]) -> None:

@@ -1,6 +1,7 @@
 """`segue status` and `segue sessions stats`: one look at the whole."""
 
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,11 +12,12 @@ from segue.cli.output import say, show_json, table
 from segue.cli.tables import session_table
 from segue.cli.tidying import tidy_up
 from segue.core.inbox import InboxState
+from segue.core.links import LinkState
 from segue.core.moments import ago
 from segue.core.outbox import OutboxState
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.sessions import listed_from
-from segue.core.text import count
+from segue.core.text import count, one_line
 from segue.facade.standing import standing
 from segue.ports.store import SourceCount
 from segue.sessions import listing
@@ -104,6 +106,10 @@ def _tell_gateway(facts: dict[str, Any]) -> None:
     """Whether the gateway does its work; of what is nought, nothing is said."""
     gateway, inbox, outbox, now = facts["gateway"], facts["inbox"], facts["outbox"], time.time()
     say(f"Gateway   {_gateway(gateway, now)}")
+    for line, is_well in platform_lines(gateway["platforms"], now) if gateway["up"] else ():
+        say(f"          {line}", fg=None if is_well else "yellow")
+    for name, sentence in gateway["left_out"].items() if gateway["up"] else ():
+        say(f"          {one_line(name)} is left out: {sentence}", fg="yellow")
     counted = [f"{inbox[state]:,} {state}" for state in _STATES if inbox[state]]
     counted += [f"{outbox['undelivered']:,} to be sent"] if outbox["undelivered"] else []
     counted += [f"{outbox[OutboxState.DEAD]:,} not deliverable"] if outbox[OutboxState.DEAD] else []
@@ -122,7 +128,29 @@ def _gateway(gateway: dict[str, Any], now: float) -> str:
     runs = "; ".join(
         f"process {run['pid']} on {run['host']}, since {ago(run['began_at'], now)}" for run in gateway["runs"]
     )
-    names = [
-        f"{one['platform']}:{one['account']}" if one["account"] else one["platform"] for one in gateway["platforms"]
-    ]
-    return f"{runs}; connected: {', '.join(names) or 'nothing'}"
+    up = [_name(one) for one in gateway["platforms"] if one["state"] == LinkState.CONNECTED]
+    return f"{runs}; connected: {', '.join(up) or 'nothing'}"
+
+
+def platform_lines(platforms: list[dict[str, Any]], now: float) -> Iterator[tuple[str, bool]]:
+    """A line for each platform that is not connected, and whether that is as it should be."""
+    for one in platforms:
+        name, since = _name(one), ago(one["since"], now)
+        told = one_line(one["trouble"] or "it is not said why").removesuffix(".")
+        match one["state"]:
+            case LinkState.CONNECTING:
+                yield f"{name} is being connected, since {since}", True
+            case LinkState.FAILED:
+                yield f"{name} is not connected, since {since}: {told}{_next_try(one, now)}", False
+            case LinkState.RESTING:
+                failed = f"failed {count(one['failures'], 'time')} in a row and is left alone for a while"
+                yield f"{name} {failed}, since {since}: {told}{_next_try(one, now)}", False
+
+
+def _name(one: dict[str, Any]) -> str:
+    return one_line(f"{one['platform']}:{one['account']}" if one["account"] else one["platform"])
+
+
+def _next_try(one: dict[str, Any], now: float) -> str:
+    seconds = (one["retry_at"] or now) - now
+    return f"; the next try is in {seconds:.0f} s" if seconds >= 1 else "; it is tried again"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeGuard
 
 from segue.core.messages import decode
-from segue.core.text import one_line, shorten, storable
+from segue.core.text import one_line, shorten, size, storable
 
 MOST_FILES = 10
 """Of one message. What comes beyond is told, and not kept."""
@@ -18,7 +18,6 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 _KIND = re.compile(r"[a-z0-9!#$&^_.+-]{1,64}/[a-z0-9!#$&^_.+-]{1,64}")
 _UNKNOWN_KIND = "application/octet-stream"
 _UNQUOTABLE = str.maketrans("", "", "“”[]")
-_STEPS = (("B", 1), ("kB", 1000), ("MB", 1_000_000), ("GB", 1_000_000_000))
 
 
 class Attachment(NamedTuple):
@@ -41,7 +40,7 @@ class Attachment(NamedTuple):
 def attachment(
     name: str | None,
     kind: str | None,
-    size: int | None = None,
+    length: int | None = None,
     sha256: str | None = None,
     reason: str | None = None,
 ) -> Attachment:
@@ -49,7 +48,7 @@ def attachment(
     told = shorten(one_line(storable(name or "")).replace("/", "_").replace("\\", "_"), _LONGEST_NAME) or "file"
     of_kind = (kind or "").partition(";")[0].strip().lower()
     why = shorten(one_line(storable(reason)), _LONGEST_REASON) if reason else None
-    return Attachment(told, of_kind if _KIND.fullmatch(of_kind) else _UNKNOWN_KIND, size, sha256, why)
+    return Attachment(told, of_kind if _KIND.fullmatch(of_kind) else _UNKNOWN_KIND, length, sha256, why)
 
 
 def attachments_in(stored: str | None) -> list[Attachment]:
@@ -69,14 +68,9 @@ def told_of(files: Sequence[Attachment]) -> list[str]:
 
 
 def _line(file: Attachment) -> str:
-    facts = [f"“{file.name.translate(_UNQUOTABLE)}”", file.kind, *([] if file.size is None else [_measured(file.size)])]
+    facts = [f"“{file.name.translate(_UNQUOTABLE)}”", file.kind, *([] if file.size is None else [size(file.size)])]
     place = f"attachments/{place_of(file.sha256)}" if file.sha256 else f"not kept: {file.reason or 'it is elsewhere'}"
     return f"[file {', '.join(facts)}; {place}]"
-
-
-def _measured(size: int) -> str:
-    unit, step = next((one for one in reversed(_STEPS) if size >= one[1]), _STEPS[0])
-    return f"{size / step:.3g} {unit}" if step > 1 else f"{size} B"
 
 
 def kept_in(attachments: str) -> list[str]:

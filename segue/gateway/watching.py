@@ -17,6 +17,7 @@ from segue.agent.holding import Holder, Presence
 from segue.agent.remembering import Remembered, readable, remember
 from segue.core.compaction import Need
 from segue.core.errors import InUse, LeaseLost, StoreError
+from segue.core.moments import DAY
 from segue.core.preferences import Preferences
 from segue.core.sessions import Session
 from segue.core.silence import FAREWELL_REQUEST
@@ -56,6 +57,8 @@ class Watching:
     """After how long a lane that nobody used is forgotten."""
     keeping: Keeping | None = None
     """For how long things are kept in the trash."""
+    sweep: Callable[[], int] | None = None
+    """Removes the files that nothing needs any more; how many."""
 
 
 class Watcher:
@@ -78,6 +81,7 @@ class Watcher:
         self._tell = tell
         self._woken = asyncio.Event()
         self._free = asyncio.Semaphore(MOST_FAREWELLS)
+        self._sweep_at = 0.0
 
     def wake(self) -> None:
         """A session was left owing: its agent need not wait for the next look."""
@@ -106,6 +110,10 @@ class Watcher:
             _log.info("%s that nobody used for %d days were forgotten.", count(pruned, "lane"), max_age.days)
         if keeping is not None:
             await self._tidy(keeping)
+        if self._watching.sweep and time.monotonic() >= self._sweep_at:
+            self._sweep_at = time.monotonic() + DAY
+            if gone := await asyncio.to_thread(self._watching.sweep):
+                _log.info("%s that nothing needs any more were removed.", count(gone, "attachment"))
         await self._door.write_beside(clear_rows)
 
     async def let_go(self) -> None:
@@ -189,6 +197,8 @@ class Watcher:
         if not await self._door.read(is_due, keeping, time.time()):
             return
         done = await self._door.write_beside(tidy, keeping, time.time())
+        if done.left_trash:
+            self._sweep_at = 0.0
         for number, what in (
             (done.leaving_trash, "{} will leave the trash for good in a day."),
             (done.left_trash, "{} left the trash for good."),

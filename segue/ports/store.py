@@ -609,6 +609,9 @@ class Health(Protocol):
     def attachments(self) -> Iterator[tuple[str, int, str]]:
         """Session, seq and attachments of every message that has some."""
 
+    def files(self, session_ids: Collection[str] | None = None) -> Iterator[str]:
+        """Every list of attachments that something needs, said or waiting; or all those of some sessions."""
+
 
 class Transaction(Protocol):
     """One unit of work, all of it or nothing."""

@@ -1,17 +1,23 @@
 """Whether the rows of different tables fit together."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from segue.core.errors import StoreError
 from segue.core.messages import count_calls
 from segue.core.scope import Scope
 from segue.core.usage import Usage
 from segue.ports.store import Health, Miscount, Orphans
-from segue.storage.sql import Executor
+from segue.storage.sql import Condition, Executor
 
 _COUNTERS, _COSTS = Usage._fields[:6], Usage._fields[6:]
 _NO_SESSION = "NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = {}.session_id)"
+_FILES = (
+    ("messages", "attachments", "1 = 1"),
+    ("inbox", "attachments", "state NOT IN ('done', 'cancelled')"),  # whose files are those of a message by now
+    ("outbox", "file", "state NOT IN ('delivered', 'suppressed')"),
+)
+"""Where files are named, and which of those rows still need them."""
 
 
 class SqlHealth(Health):
@@ -66,3 +72,14 @@ class SqlHealth(Health):
     def attachments(self) -> Iterator[tuple[str, int, str]]:
         sql = "SELECT session_id, seq, attachments FROM messages WHERE attachments IS NOT NULL ORDER BY id"
         return ((row[0], row[1], row[2]) for row in self._db.stream(sql, {}))
+
+    def files(self, session_ids: Collection[str] | None = None) -> Iterator[str]:
+        for table, column, needs in _FILES:
+            where = Condition()
+            where.add(f"{column} IS NOT NULL")
+            if session_ids is None:
+                where.add(needs)
+            else:
+                where.add_membership("session_id", session_ids)
+            for row in self._db.stream(f"SELECT {column} FROM {table} WHERE {where.sql}", where.parameters):
+                yield row[0]

@@ -495,6 +495,7 @@ INDEXES = (
         "CREATE INDEX IF NOT EXISTS idx_outbox_unsent ON outbox(platform, account, id)"
         " WHERE state IN ('pending', 'sending', 'unknown')"
     ),
+    "CREATE INDEX IF NOT EXISTS idx_messages_attachments ON messages(id) WHERE attachments IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS idx_inbox_session ON inbox(session_id) WHERE session_id IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS idx_outbox_session ON outbox(session_id) WHERE session_id IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS idx_outbox_turn ON outbox(turn_id) WHERE turn_id IS NOT NULL",

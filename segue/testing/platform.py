@@ -9,7 +9,7 @@ from segue.ports.platform import Arriving, Intake, Post, SendLater, Sent, Traits
 from segue.testing.stage import Busy, Stage, Update
 
 NAME = "scripted"
-TRAITS = Traits(Arriving.ACK_GATED, longest=4000, has_key=True, can_edit=True, shows_typing=True)
+TRAITS = Traits(Arriving.ACK_GATED, longest=4000, has_key=True, can_edit=True, can_attach=True, shows_typing=True)
 
 
 class ScriptedPlatform:
@@ -33,7 +33,8 @@ class ScriptedPlatform:
     async def send(self, post: Post) -> Sent:
         await asyncio.sleep(0)
         try:
-            return Sent(self.stage.post(post.route.to_dict(), post.text, post.key))
+            file = None if post.file is None else post.file.as_item()
+            return Sent(self.stage.post(post.route.to_dict(), post.text, post.key, file))
         except Busy as error:
             raise SendLater(str(error), error.seconds) from None
 

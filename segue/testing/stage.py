@@ -31,6 +31,7 @@ class Posted:
     """What it said before it was edited."""
     moments: list[float] = field(default_factory=list)
     """When it was posted, and each time it was edited, by a clock that does not go back."""
+    file: dict[str, Any] | None = None
 
 
 class Busy(Exception):
@@ -91,11 +92,11 @@ class Stage:
         if self._random.random() < self.redelivery:
             self._bring(update)
 
-    def post(self, route: dict[str, Any], text: str, key: str) -> str:
+    def post(self, route: dict[str, Any], text: str, key: str, file: dict[str, Any] | None = None) -> str:
         """Take what is sent; with a key that is known, what is there already."""
         if self.has_key and key in self._keys:
             return self._keys[key].message_id
-        posted = Posted(route, text, key, f"p{len(self.posted) + 1}")
+        posted = Posted(route, text, key, f"p{len(self.posted) + 1}", file=file)
         self.before_post(posted)
         posted.moments.append(time.monotonic())
         self.posted.append(posted)

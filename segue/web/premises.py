@@ -1,11 +1,12 @@
 """What stands behind the gateway's door: the store, asked beside everything else, and the gateway itself."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Concatenate, ParamSpec, TypeVar
 
+from segue.app.connecting import files_of
 from segue.app.serving import Serving
 from segue.config import Settings
 from segue.core.scope import OWNER_AT_CONSOLE, Scope
@@ -13,6 +14,7 @@ from segue.ports.store import Transaction
 from segue.sessions.overseeing import Sight
 from segue.storage.store import SqlStore
 from segue.upkeep.living import is_gone
+from segue.upkeep.sweeping import sweep
 
 READERS = 4
 """So many questions are looked up at the same time; the gateway's own work has other hands."""
@@ -51,6 +53,10 @@ class Premises:
     async def glance(self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """What the program asks for itself, and takes no time."""
         return await self.gateway.door.under(OWNER_AT_CONSOLE).glance(work, *args, **kwargs)
+
+    def sweep(self, files: Collection[str]) -> int:
+        """Remove files of what was removed, unless something else needs them."""
+        return sweep(self.store, files_of(self.settings), files)
 
     def close(self) -> None:
         self._readers.shutdown(wait=False, cancel_futures=True)

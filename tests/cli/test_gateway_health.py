@@ -1,6 +1,7 @@
 """`segue status` and `segue doctor` about the gateway: is it up, does anybody wait, did everything arrive?"""
 
 import json
+import re
 import subprocess
 import time
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Any
 from lane_rows import ALICE, BOB, answered, cut_off, died, hold, live_run, opened, say
 
 from segue.core.leases import lane_lease, platform_lease
+from segue.core.links import LinkRow, LinkState
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.ports.store import Transaction
 from segue.storage.store import SqlStore
@@ -37,10 +39,14 @@ def spoil_letters(store: SqlStore, state: str, at: float) -> None:
     store.write(OWNER, work)
 
 
+def note_link(store: SqlStore, link: LinkRow) -> None:
+    store.write(OWNER, lambda tx: tx.leases.put_link(link))
+
+
 def test_status_says_that_no_gateway_runs(run: Run) -> None:
     assert "Gateway   not running\n" in run("status").stdout
     facts = status(run)
-    assert facts["gateway"] == {"up": False, "runs": [], "platforms": []}
+    assert facts["gateway"] == {"up": False, "runs": [], "platforms": [], "left_out": {}}
     assert facts["inbox"] == {
         "waiting": 0,
         "running": 0,
@@ -55,8 +61,17 @@ def test_status_says_that_no_gateway_runs(run: Run) -> None:
 def test_status_says_who_runs_what_is_connected_and_who_waits(home: Path, run: Run) -> None:
     with opened(home) as store:
         gateway = live_run(store)
-        hold(store, platform_lease("telegram", ""), gateway)
-        hold(store, platform_lease("discord", "work"), gateway)
+        now = time.time()
+        for name, account in (("telegram", ""), ("discord", "work"), ("matrix", ""), ("slack", ""), ("signal", "")):
+            hold(store, platform_lease(name, account), gateway)
+        for link in (
+            LinkRow("telegram", "", gateway.id, LinkState.CONNECTED, now),
+            LinkRow("discord", "work", gateway.id, LinkState.CONNECTED, now),
+            LinkRow("matrix", "", gateway.id, LinkState.FAILED, now - 180, 1, "Nobody answers.", now + 30),
+            LinkRow("slack", "", gateway.id, LinkState.RESTING, now - 3600, 4, "The token is wrong.", now + 30),
+            LinkRow("gone", "", "a run that is over", LinkState.CONNECTED, now),
+        ):
+            note_link(store, link)
         answered(store, "hello")
         died(store, "why?", "carol")
         say(store, "attended", at=time.time() - 900)
@@ -65,12 +80,22 @@ def test_status_says_who_runs_what_is_connected_and_who_waits(home: Path, run: R
         say(store, "unattended", "bob", at=time.time() - 300)
     told = run("status").stdout
     assert f"Gateway   process {gateway.pid} on {gateway.host}, since just now;" in told
-    assert "connected: discord:work, telegram" in told
+    assert "connected: discord:work, telegram\n" in told
+    assert re.search(r"matrix is not connected, since 3m ago: Nobody answers; the next try is in \d+ s\n", told)
+    assert "slack failed 4 times in a row and is left alone for a while, since 1h ago: The token is wrong;" in told
+    assert "signal is being connected" in told
     assert "2 waiting, 1 dead, 2 to be sent" in told
     assert "nobody is at work on 1 message, the oldest of 5m ago" in told
     facts = status(run)
     assert (facts["gateway"]["up"], facts["gateway"]["runs"][0]["pid"]) == (True, gateway.pid)
-    assert [one["platform"] for one in facts["gateway"]["platforms"]] == ["discord", "telegram"]
+    states = {one["platform"]: one["state"] for one in facts["gateway"]["platforms"]}
+    assert states == {
+        "discord": "connected",
+        "matrix": "failed",
+        "signal": "connecting",
+        "slack": "resting",
+        "telegram": "connected",
+    }
     assert 300 <= facts["inbox"]["unattended_seconds"] < 400
 
 
@@ -79,7 +104,7 @@ def test_a_gateway_that_was_killed_is_not_up(home: Path, run: Run) -> None:
         gateway = live_run(store)
         hold(store, platform_lease("telegram", ""), gateway)
         store.write(OWNER, lambda tx: tx.leases.change_run(gateway.id, process_started="another life"))
-    assert status(run)["gateway"] == {"up": False, "runs": [], "platforms": []}
+    assert status(run)["gateway"] == {"up": False, "runs": [], "platforms": [], "left_out": {}}
 
 
 def test_the_doctor_has_nothing_to_say_when_everything_was_answered(home: Path, run: Run) -> None:

@@ -22,7 +22,7 @@ README = ROOT / "README.md"
 PYTHON = ROOT / "docs" / "python.md"
 SESSIONS = ROOT / "docs" / "sessions.md"
 CHAT = ROOT / "docs" / "chat.md"
-DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 LINK = re.compile(r"\[[^\]]+\]\((?P<target>[^)\s]+)\)")
 SHELL_SIGNS = frozenset("|&;<>()")

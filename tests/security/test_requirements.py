@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,17 +35,25 @@ def read(text: str) -> dict[Pin, list[str]]:
     return found
 
 
-def asked_for() -> set[str]:
-    """Everything that pyproject.toml names: needed, optional, and for the tests."""
+def asked_for() -> tuple[set[str], set[str]]:
+    """Everything that pyproject.toml names: needed, optional and for the tests, and apart from it the counterparts."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    counterparts = project["dependency-groups"].pop("counterparts")
     groups = [
         project["project"]["dependencies"],
         *project["project"]["optional-dependencies"].values(),
         *project["dependency-groups"].values(),
     ]
-    wanted = [one for group in groups for one in group if isinstance(one, str)]
-    names = {re.split(r"[\[<>=!~ ;]", one)[0].lower().replace("_", "-") for one in wanted}
-    return names - {"segue"}
+    return names(one for group in groups for one in group) - {"segue"}, names(counterparts)
+
+
+def names(wanted: Iterable[object]) -> set[str]:
+    texts = [one for one in wanted if isinstance(one, str)]
+    return {re.split(r"[\[<>=!~ ;]", one)[0].lower().replace("_", "-") for one in texts}
+
+
+def pinned_in(file: str) -> set[str]:
+    return {pin.name for pin in read((ROOT / "requirements" / file).read_text())}
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
@@ -61,9 +70,11 @@ def test_what_runs_is_what_is_tested() -> None:
 
 
 def test_everything_that_is_asked_for_is_pinned() -> None:
-    pinned = {pin.name for pin in read((ROOT / "requirements" / "dev.txt").read_text())}
-    assert asked_for() - pinned == set()
-    assert "apsw" in pinned
+    of_ours, of_counterparts = asked_for()
+    assert of_ours - pinned_in("dev.txt") == set()
+    assert of_counterparts - pinned_in("counterparts.txt") == set()
+    assert "apsw" in of_ours
+    assert "aiogram" in of_counterparts
 
 
 @pytest.mark.parametrize(
@@ -82,6 +93,7 @@ def test_a_loose_requirement_would_be_seen(loose: str) -> None:
         read(loose)
 
 
-def test_installing_insists_on_the_hashes() -> None:
-    installer = (ROOT / "scripts" / "venv").read_text()
+@pytest.mark.parametrize("script", ["venv", "counterparts"])
+def test_installing_insists_on_the_hashes(script: str) -> None:
+    installer = (ROOT / "scripts" / script).read_text()
     assert "--require-hashes" in installer

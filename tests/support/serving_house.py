@@ -17,6 +17,7 @@ from segue.app.serving import Serving
 from segue.core.inbound import Inbound, Receipt
 from segue.core.leases import GATEWAY
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.core.sources import SessionSource
 from segue.storage.store import SqlStore
 from segue.testing import ScriptedPlatform, Stage
 from segue.upkeep.living import this_run
@@ -62,6 +63,10 @@ class Served:
         """As whatever has no stage brings it."""
         assert self._serving is not None
         return await self._serving.gateway.desk.receive(said)
+
+    async def withdraw(self, source: SessionSource, message_id: str) -> None:
+        assert self._serving is not None
+        await self._serving.gateway.desk.withdraw(source, message_id)
 
     def run(self, work: Work, seconds: float = 60.0) -> None:
         asyncio.run(asyncio.wait_for(self._lives(work), seconds))

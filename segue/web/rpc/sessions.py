@@ -2,6 +2,7 @@
 
 import json
 import time
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -10,11 +11,12 @@ from segue.core.credentials import Level
 from segue.core.errors import Invalid
 from segue.core.recap import recap
 from segue.core.redaction import Secrets
+from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.sessions import Kind, as_row
 from segue.facade.searching import Ask, consult
 from segue.facade.searching import as_row as hit_row
 from segue.ports.store import Filter, Narrowing, Transaction
-from segue.sessions import discarding, exporting, finding, listing, marking
+from segue.sessions import attaching, discarding, exporting, finding, listing, marking
 from segue.sessions.searching import Sort, Wish
 from segue.web.rpc.commands import carried_out
 from segue.web.rpc.method import Caller, Closed, Count, Id, Method, Names, Offset
@@ -222,8 +224,10 @@ async def compact(caller: Caller, params: CompactParams) -> Said:
 async def delete(caller: Caller, params: DeleteParams) -> Deleted:
     """Move a conversation into the trash with all its parts, or remove every copy of it."""
 
+    session_id = await caller.premises.read(caller.scope, finding.get_id, params.id)
+    files = await caller.premises.read(OWNER_AT_CONSOLE, attaching.files_of, session_id) if params.purge else set()
+
     def work(tx: Transaction) -> list[str]:
-        session_id = finding.get_id(tx, params.id)
         gone = finding.find_conversation(tx, session_id)
         if params.purge:
             discarding.purge_conversation(tx, session_id)
@@ -234,6 +238,7 @@ async def delete(caller: Caller, params: DeleteParams) -> Deleted:
     gone = await caller.premises.write(caller.scope, work)
     if params.purge:
         await caller.premises.beside(caller.premises.store.compact)
+        await caller.premises.beside(partial(caller.premises.sweep, files))
     return Deleted(sessions=gone, is_purged=params.purge)
 
 
