@@ -25,7 +25,8 @@ from segue.ports.platform import Traits  # noqa: E402 - the line above lets it b
 FILES = frozenset({"__init__.py", "platform.py", "inbound.py", "outbound.py", "settings.py", "manifest.toml"})
 PURE = ("inbound.py", "outbound.py", "settings.py")
 NEEDED = ("name", "title", "extra", *Traits._fields)
-OPTIONAL = ("also", "page")
+OPTIONAL = ("also", "ask", "page", "you")
+ASKED = ({"key", "question", "variable"}, {"key", "question", "variable", "secret"})
 OPEN_TO_PURE = ("segue.core", "segue.ports", "segue.listening.bodies")
 CONNECTING = "segue/app/connecting.py"
 INDEXES = ("README.md", "docs/index.md")
@@ -93,6 +94,8 @@ def has_a_whole_manifest(folder: Folder) -> Iterator[Fault]:
             yield folder.fault("manifest.toml", f"has the unknown key {key}: take it out.")
     if not folder.manifest.get("title", "-"):
         yield folder.fault("manifest.toml", "says no title: write what people call the platform.")
+    if any(not isinstance(one, dict) or set(one) not in ASKED for one in folder.manifest.get("ask", [])):
+        yield folder.fault("manifest.toml", "asks otherwise than by key, question, variable and secret: write them.")
     if folder.also is None:
         yield folder.fault("manifest.toml", "says `also` otherwise than as a list of files: write it as one.")
 
@@ -148,12 +151,12 @@ def reads_its_settings(folder: Folder) -> Iterator[Fault]:
 
 
 def is_pure_where_it_judges(folder: Folder) -> Iterator[Fault]:
-    """Also in what these files import from their own folder."""
+    """So is what these files import from their own folder, though that may use a library which is pure as well."""
     waiting, seen = list(PURE), set(PURE)
     for file in waiting:
         for module in sorted(set(imports_of(folder, file))):
             helper = f"{module.removeprefix(f'{folder.package}.').partition('.')[0]}.py"
-            if not may_be_imported(folder, module):
+            if not may_be_imported(folder, module) and not (file not in PURE and is_of_others(module)):
                 yield folder.fault(file, f"imports {module}: let platform.py do that, and pass on what comes of it.")
             elif is_within(module, folder.package) and helper not in seen:
                 seen.add(helper)
@@ -246,6 +249,11 @@ def may_be_imported(folder: Folder, module: str) -> bool:
     outside = contract_of(folder, "pure-core").get("forbidden_modules", [])
     top = module.partition(".")[0]
     return top in sys.stdlib_module_names and top not in outside
+
+
+def is_of_others(module: str) -> bool:
+    top = module.partition(".")[0]
+    return top not in sys.stdlib_module_names and top != "segue"
 
 
 def imports_of(folder: Folder, file: str) -> Iterator[str]:

@@ -13,6 +13,7 @@ from segue.core.keys import DEFAULT_AGENT
 from segue.core.routes import Places, Route
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.sources import WEBHOOK, SessionSource
+from segue.platforms.telegram.settings import read_settings as read_telegram
 from segue.platforms.webhook.settings import read_settings
 from segue.ports.platform import Equipment, Platform
 from segue.sessions.handing import find_place
@@ -20,6 +21,7 @@ from segue.storage.attachments import AttachmentFolder
 from segue.storage.store import SqlStore
 
 GROUP = "segue.platforms"
+TELEGRAM = "telegram"
 
 Connect = Callable[[Mapping[str, Any], Equipment], Platform]
 
@@ -129,7 +131,13 @@ def _webhook(own: Mapping[str, Any], equipment: Equipment) -> Platform:
     return WebhookPlatform(read_settings(own), equipment.places)
 
 
-_OURS: Mapping[str, Connect] = {WEBHOOK: _webhook}
+def _telegram(own: Mapping[str, Any], equipment: Equipment) -> Platform:
+    from segue.platforms.telegram.platform import TelegramPlatform
+
+    return TelegramPlatform(read_telegram(own), equipment.files)
+
+
+_OURS: Mapping[str, Connect] = {TELEGRAM: _telegram, WEBHOOK: _webhook}
 
 
 def _connect(name: str) -> Connect:

@@ -36,7 +36,7 @@ from . import settings
 """,
     f"{OURS}/outbound.py": "from segue.platforms.demo import wording\n",
     f"{OURS}/settings.py": "def read_settings(own): ...\n",
-    f"{OURS}/wording.py": "import re\n\nwords = re.findall\n",
+    f"{OURS}/wording.py": "import re\n\nfrom markdown_it import MarkdownIt\n\nwords = re.findall\n",
     f"{OURS}/failing.py": "import time\n",
     f"{OURS}/manifest.toml": """
 name = "demo"
@@ -53,6 +53,13 @@ shows_typing = false
 needs_raw_ids = false
 also = ["failing.py", "wording.py"]
 page = "docs/platforms/demo.md"
+you = "Your name there"
+
+[[ask]]
+key = "token"
+question = "The token"
+variable = "DEMO_TOKEN"
+secret = true
 """,
     "segue/app/connecting.py": "def _demo():\n    from segue.platforms.demo.platform import DemoPlatform\n",
     "docs/platforms/demo.md": "# Demonstrations\n",
@@ -112,7 +119,11 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "no title": (in_manifest('title = "Demonstrations"', ""), f"{MANIFEST}: has no title: add it."),
     "an empty title": (in_manifest("Demonstrations", ""), f"{MANIFEST}: says no title"),
     "no trait": (in_manifest("needs_raw_ids = false", ""), f"{MANIFEST}: has no needs_raw_ids: add it."),
-    "an unknown key": (with_line(MANIFEST, "colour = 1"), f"{MANIFEST}: has the unknown key colour: take it out."),
+    "an unknown key": (
+        in_manifest("also =", "colour = 1\nalso ="),
+        f"{MANIFEST}: has the unknown key colour: take it out.",
+    ),
+    "half a question": (in_manifest('key = "token"', ""), f"{MANIFEST}: asks otherwise than by key"),
     "another name": (in_manifest('"demo"\ntitle', '"dome"\ntitle'), f"{MANIFEST}: says the name 'dome'"),
     "another trait": (in_manifest("longest = 2000", "longest = 4000"), "says longest = 4000, and TRAITS say 2000"),
     "a number for a flag": (in_manifest("can_edit = true", "can_edit = 1"), "says can_edit = 1, and TRAITS say true"),
