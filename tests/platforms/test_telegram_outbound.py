@@ -25,38 +25,9 @@ from segue.platforms.telegram.outbound import (
 )
 from segue.ports.platform import SendRefused
 
-MARKDOWN = st.lists(
-    st.sampled_from(
-        [
-            "**",
-            "*",
-            "_",
-            "~~",
-            "`",
-            "```\n",
-            "\n",
-            "\n\n",
-            "> ",
-            "- ",
-            "1. ",
-            "# ",
-            "[a](https://b.c)",
-            "[",
-            "](x)",
-            "|",
-            "|-|-|\n",
-            "a",
-            "bc ",
-            "😀",
-            "中",
-            " ",
-            "\t",
-            "\\",
-            "é",
-        ]
-    ),
-    max_size=60,
-).map("".join)
+PIECES = ["**", "*", "_", "~~", "`", "```\n", "\n", "\n\n", "> ", "- ", "1. ", "# ", "[a](https://b.c)", "[", "](x)"]
+PIECES += ["|", "|-|-|\n", "a", "bc ", "😀", "中", " ", "\t", "\\", "é"]
+MARKDOWN = st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
 
 
 def shown(found: Rendered) -> list[tuple[str, str]]:
