@@ -46,7 +46,7 @@ def note_link(store: SqlStore, link: LinkRow) -> None:
 def test_status_says_that_no_gateway_runs(run: Run) -> None:
     assert "Gateway   not running\n" in run("status").stdout
     facts = status(run)
-    assert facts["gateway"] == {"up": False, "runs": [], "platforms": []}
+    assert facts["gateway"] == {"up": False, "runs": [], "platforms": [], "left_out": {}}
     assert facts["inbox"] == {
         "waiting": 0,
         "running": 0,
@@ -104,7 +104,7 @@ def test_a_gateway_that_was_killed_is_not_up(home: Path, run: Run) -> None:
         gateway = live_run(store)
         hold(store, platform_lease("telegram", ""), gateway)
         store.write(OWNER, lambda tx: tx.leases.change_run(gateway.id, process_started="another life"))
-    assert status(run)["gateway"] == {"up": False, "runs": [], "platforms": []}
+    assert status(run)["gateway"] == {"up": False, "runs": [], "platforms": [], "left_out": {}}
 
 
 def test_the_doctor_has_nothing_to_say_when_everything_was_answered(home: Path, run: Run) -> None:

@@ -34,11 +34,12 @@ def install_platform(folder: Path) -> Path:
 class House:
     """A home, and the gateways that live in it one after another."""
 
-    def __init__(self, folder: Path, **settings: Any) -> None:
+    def __init__(self, folder: Path, platforms: Mapping[str, Any] | None = None, **settings: Any) -> None:
+        """On a stage, unless other platforms are named."""
         self.folder = folder
         self.socket = folder / "socket"
-        platforms = {"scripted": {"socket": str(self.socket)}}
-        self.home = write_settings(folder / "home", platforms=platforms, **settings)
+        named = {"scripted": {"socket": str(self.socket)}} if platforms is None else dict(platforms)
+        self.home = write_settings(folder / "home", platforms=named, **settings)
         self.log = folder / "log"
         path = os.pathsep.join([str(install_platform(folder / "installed")), str(SUPPORT), *sys.path])
         self._environment = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
@@ -51,13 +52,13 @@ class House:
         names = ("SEGUE_HOME", "OPENAI_API_KEY", "PYTHONPATH")
         return [f"{name}={self._environment[name]}" for name in names]
 
-    def begin(self, *arguments: str, launcher: Path = LAUNCHER) -> "subprocess.Popen[str]":
+    def begin(self, *arguments: str, launcher: Path = LAUNCHER, **variables: str) -> "subprocess.Popen[str]":
         """A gateway, or another command; what it writes down is added to the log."""
         with self.log.open("a") as log:
             process = subprocess.Popen(
                 [sys.executable, str(launcher), *(arguments or ("gateway", "run"))],
                 cwd=self.folder,
-                env=self._environment,
+                env=self._environment | variables,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

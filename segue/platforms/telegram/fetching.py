@@ -1,4 +1,4 @@
-"""Files that people send are fetched while their message is taken in. One that cannot be had costs no message."""
+"""Files that people send are fetched while their message is taken in; one that cannot be had costs no message."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -68,7 +68,7 @@ class Receiving:
 
     async def _is_heard(self, source: SessionSource) -> bool:
         """Whether it matters what somebody sends along: nobody fills the disk who is not listened to."""
-        return await self._intake.is_welcome(source)
+        return await self._intake.is_heard(source)
 
     async def _note_album(self, told: _Read) -> None:
         if not isinstance(told, Message) or told.album is None or not told.inbound.is_mention:
