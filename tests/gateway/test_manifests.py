@@ -23,4 +23,4 @@ def test_a_platform_is_what_its_manifest_says(folder: Path) -> None:
     assert {name: value for name, value in manifest.items() if name in traits} == {
         name: traits[name] for name in manifest if name in traits
     }
-    assert manifest.keys() - traits.keys() == {"name", "title", "extra"}
+    assert manifest.keys() - traits.keys() - {"ask", "you"} == {"name", "title", "extra"}
