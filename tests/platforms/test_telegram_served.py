@@ -164,6 +164,39 @@ def test_in_a_group_it_answers_whoever_addresses_it(bot_world: World, served: St
     assert not any("just talking" in text for text in bot_world.texts(GROUP))
 
 
+def test_each_topic_is_a_conversation_of_its_own(bot_world: World, served: Start) -> None:
+    """And so is General, and a topic of a direct chat; who answers whom outside of forums makes none."""
+    bot_world.chat(GROUP, is_forum=True, threads=[7, 8])
+    other = GROUP - 1
+    bot_world.chat(other, type="supergroup", title="Plain")
+
+    async def work(house: Served) -> None:
+        for thread in (7, 8, None):
+            bot_world.say(GROUP, ALICE, f"in {thread}", thread=thread)
+        for thread in (9, None):
+            bot_world.say(ALICE, ALICE, f"with {thread}", thread=thread)
+        bot_world.say(other, ALICE, "plain", thread=5, is_topic=False)
+        await bot_world.until(lambda: len(bot_world.texts()) == 6)
+        await house.quiet()
+        lanes = house.store.read(OWNER, lambda tx: tx.lanes.listed())
+        assert sorted(lane.key for lane in lanes) == sorted(
+            [
+                f"agent:main:telegram:group:{GROUP}:topic:7",
+                f"agent:main:telegram:group:{GROUP}:topic:8",
+                f"agent:main:telegram:group:{GROUP}:topic:1",
+                f"agent:main:telegram:dm:{ALICE}:topic:9",
+                f"agent:main:telegram:dm:{ALICE}",
+                f"agent:main:telegram:group:{other}",
+            ]
+        )
+
+    served(work, access={"telegram": {**OPEN, "mention": False}}, session={"group_sessions_per_user": False})
+    threads = [(kept.chat_id, kept.thread) for kept in bot_world.messages()]
+    assert sorted(threads, key=str) == sorted(
+        [(GROUP, 7), (GROUP, 8), (GROUP, None), (ALICE, 9), (ALICE, None), (other, None)], key=str
+    )
+
+
 def test_a_file_is_kept_and_the_model_is_told_of_it(bot_world: World, served: Start, tmp_path: Path) -> None:
     async def work(house: Served) -> None:
         bot_world.say(ALICE, ALICE, "short", media="document", content=b"%PDF-1", file_name="a.pdf")

@@ -1,5 +1,6 @@
 """Telegram calls: only whoever knows the secret is heard, and is told so when what was said is safe."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from telegram_bench import ALICE, Bench, run
 from telegram_counterpart import SECRET
 
 from segue.listening.server import CannotListen
+from segue.platforms.telegram import platform
+from segue.platforms.telegram.failing import TelegramFailed
 from segue.platforms.telegram.inbound import KINDS
 from segue.platforms.telegram.listening import HEADER
 from segue.platforms.telegram.platform import TelegramPlatform
@@ -122,3 +125,24 @@ def test_a_port_that_is_taken_is_told(bench: Bench) -> None:
                 await bench.adapter(**door(port=adapter.port)).run(bench.ledger)
 
     run(work())
+
+
+def test_it_is_noticed_when_telegram_calls_elsewhere_or_in_vain(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(platform, "WATCH_SECONDS", 0.1)
+
+    async def work() -> None:
+        adapter = bench.adapter(**door())
+        running = asyncio.create_task(adapter.run(bench.ledger))
+        await bench.until(lambda: bench.ledger.is_connected)
+        bench.world.trouble("drop", "getWebhookInfo")
+        bench.world.say(ALICE, ALICE, "is anybody there?")
+        await bench.until(lambda: "in vain: Connection failed" in caplog.text)
+        async with bench.adapter()._line.opened() as line:
+            await line.delete_webhook()
+        with pytest.raises(TelegramFailed, match="Another program has told Telegram"):
+            await running
+
+    run(work())
+    assert bench.world.untaken("getWebhookInfo")
