@@ -126,6 +126,20 @@ def test_whether_it_is_addressed_to_us(said: dict[str, Any], is_mention: bool) -
     [
         ({"text": "a\n  b"}, "a\n  b"),
         ({"caption": "below", "photo": [{"file_id": "p"}]}, "below"),
+        (
+            {
+                "text": "😀 see this and https://a.b",
+                "entities": [
+                    entity("text_link", 3, 3, url="https://c.d/e"),
+                    entity("bold", 3, 3),
+                    entity("text_link", 16, 11, url="https://a.b/"),
+                    entity("text_link", 7, 4, url="https://f.g"),
+                    entity("text_link", 7, 4),
+                    entity("text_link", -9, 3, url="https://h.i"),
+                ],
+            },
+            "😀 see (https://c.d/e) this (https://f.g) and https://a.b",
+        ),
         ({"sticker": {"emoji": "👍", "file_id": "s"}}, "[sticker 👍]"),
         ({"location": {"latitude": 38.71, "longitude": -9.13}}, "[location: 38.71, -9.13]"),
         (
