@@ -13,7 +13,6 @@ from segue.core.keys import DEFAULT_AGENT
 from segue.core.routes import Places, Route
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.sources import WEBHOOK, SessionSource
-from segue.platforms.telegram.settings import read_settings as read_telegram
 from segue.platforms.webhook.settings import read_settings
 from segue.ports.platform import Equipment, Platform
 from segue.sessions.handing import find_place
@@ -21,7 +20,6 @@ from segue.storage.attachments import AttachmentFolder
 from segue.storage.store import SqlStore
 
 GROUP = "segue.platforms"
-TELEGRAM = "telegram"
 
 Connect = Callable[[Mapping[str, Any], Equipment], Platform]
 
@@ -133,11 +131,19 @@ def _webhook(own: Mapping[str, Any], equipment: Equipment) -> Platform:
 
 def _telegram(own: Mapping[str, Any], equipment: Equipment) -> Platform:
     from segue.platforms.telegram.platform import TelegramPlatform
+    from segue.platforms.telegram.settings import read_settings
 
-    return TelegramPlatform(read_telegram(own), equipment.files)
+    return TelegramPlatform(read_settings(own), equipment.files)
 
 
-_OURS: Mapping[str, Connect] = {TELEGRAM: _telegram, WEBHOOK: _webhook}
+def _matrix(own: Mapping[str, Any], equipment: Equipment) -> Platform:
+    from segue.platforms.matrix.platform import MatrixPlatform
+    from segue.platforms.matrix.settings import read_settings
+
+    return MatrixPlatform(read_settings(own), equipment)
+
+
+_OURS: Mapping[str, Connect] = {"matrix": _matrix, "telegram": _telegram, WEBHOOK: _webhook}
 
 
 def _connect(name: str) -> Connect:

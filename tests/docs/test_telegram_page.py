@@ -26,7 +26,7 @@ def test_the_settings_of_the_page_are_taken(tmp_path: Path) -> None:
         home.mkdir(mode=0o700)
         (home / "config.yaml").write_text(yaml.safe_dump(block))
         (home / "config.yaml").chmod(0o600)
-        variables = {"TELEGRAM_TOKEN": TOKEN, "TELEGRAM_SECRET": "0123456789abcdef"}
+        variables = {"TELEGRAM_BOT_TOKEN": TOKEN, "TELEGRAM_SECRET": "0123456789abcdef"}
         assert read_settings(config.load(home, variables).platforms["telegram"].own).token == TOKEN
 
 

@@ -1,0 +1,1 @@
+"""People speak to your agent on Matrix."""
