@@ -75,7 +75,7 @@ class TelegramCounterpart(Counterpart):
         await self._call("deleteMessage", chat_id=ALICE, message_id=int(message_id))
 
     async def send_file(self, name: str, content: bytes, text: str = "") -> str:
-        told = {"media": "document", "content": content, "file_name": name}
+        told: dict[str, Any] = {"media": "document", "content": content, "file_name": name}
         return self._noted(await asyncio.to_thread(self.world.say, ALICE, ALICE, text, **told))
 
     async def read(self) -> list[str]:

@@ -45,7 +45,7 @@ def words_of(message: Said) -> Words:
 
 def all_of(message: Said) -> str:
     """Everything that can be said of it in words."""
-    return "\n".join(filter(None, [words_of(message).text, _described(message)]))
+    return "\n".join(filter(None, [_linked(words_of(message)), _described(message)]))
 
 
 def part(text: str, entity: Said) -> str:
@@ -69,6 +69,22 @@ def media_of(message: Said) -> Media | None:
 def plain(text: str) -> str:
     """What others chose, as it can stand in brackets."""
     return shorten(one_line(storable(text)).translate(_UNBRACKETED), _LONGEST)
+
+
+def _linked(words: Words) -> str:
+    """The words, with where they lead when that is not what they say."""
+    text = words.text.encode("utf-16-le", "surrogatepass")
+    links = [one for one in words.entities if text_of(one, "type") == "text_link"]
+    for link in sorted(links, key=_end, reverse=True):  # from behind, so that what stands before stays in its place
+        url = one_line(storable(text_of(link, "url")))
+        if url and _end(link) > 0 and url.rstrip("/") != part(words.text, link).rstrip("/"):
+            at = 2 * _end(link)
+            text = text[:at] + f" ({url})".encode("utf-16-le", "surrogatepass") + text[at:]
+    return text.decode("utf-16-le", "surrogatepass")
+
+
+def _end(entity: Said) -> int:
+    return (number_of(entity, "offset") or 0) + (number_of(entity, "length") or 0)
 
 
 def _media(said: Said, name: str, kind: str | None) -> Media | None:

@@ -13,6 +13,10 @@ ANOTHER = (
     "Another program asks Telegram for what this bot is told: stop it, or give one of the two a bot of its own;"
     " until then each would hear half of it."
 )
+ELSEWHERE = (
+    "Another program has told Telegram to call elsewhere, or not at all: stop it, or give one of the two a bot of its"
+    " own."
+)
 NOT_MODIFIED = "message is not modified"
 _TOO_LARGE = "Request Entity Too Large"
 _NEVER_LEFT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError, httpx.UnsupportedProtocol)

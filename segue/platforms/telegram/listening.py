@@ -6,6 +6,7 @@ import hmac
 import logging
 import socket
 import time
+from collections.abc import Coroutine
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -29,6 +30,19 @@ _log = logging.getLogger(__name__)
 
 def door_of(settings: WebhookDoor) -> socket.socket:
     return bound(settings.host, settings.port, "Telegram", "platforms.telegram.webhook.port")
+
+
+async def until_one_ends(*works: Coroutine[None, None, None]) -> None:
+    """Do several things at once. When one comes to its end the others do, too; what it raises is raised."""
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+    for task in done:
+        task.result()
 
 
 class Listening:

@@ -12,15 +12,16 @@ from functools import partial
 
 from telegram import BotCommand
 from telegram.constants import ChatAction
-from telegram.error import BadRequest, Forbidden, RetryAfter, TelegramError
+from telegram.error import BadRequest, Forbidden, NetworkError, RetryAfter, TelegramError
 
 from segue.core.commands import known
 from segue.core.sources import SessionSource
+from segue.core.text import one_line
 from segue.listening.server import CannotListen, serve
 from segue.platforms.telegram import failing
 from segue.platforms.telegram.fetching import fetch
 from segue.platforms.telegram.inbound import KINDS, Ourselves
-from segue.platforms.telegram.listening import Listening, door_of
+from segue.platforms.telegram.listening import Listening, door_of, until_one_ends
 from segue.platforms.telegram.outbound import GENERAL, LONGEST, PLATFORM, target_of
 from segue.platforms.telegram.receiving import ALBUMS, UPDATES, Receiving
 from segue.platforms.telegram.sending import edit, send
@@ -30,6 +31,8 @@ from segue.ports.files import Files
 from segue.ports.platform import Arriving, Intake, Post, Sent, Traits, Units
 
 TRAITS = Traits(Arriving.CURSOR, longest=LONGEST, units=Units.UTF16, can_edit=True, can_attach=True, shows_typing=True)
+WATCH_SECONDS = 60.0
+"""Between two looks at whether Telegram still calls us."""
 _MOST_COMMANDS = 100
 
 _log = logging.getLogger(__name__)
@@ -111,8 +114,21 @@ class TelegramPlatform:
             )
             _log.info("Telegram calls %s, which must lead to http://%s:%d.", settings.url, settings.host, self.port)
             intake.connected()
-            await serve(Listening(settings, receiving).app(), door)
+            await until_one_ends(serve(Listening(settings, receiving).app(), door), self._watch(settings.url))
         raise CannotListen("Nothing listens for Telegram any more; it is tried again.")
+
+    async def _watch(self, url: str) -> None:
+        """Look now and then whether Telegram still calls us, and whether it gets through."""
+        told = None
+        while True:
+            await asyncio.sleep(WATCH_SECONDS)
+            with suppress(NetworkError):  # whoever is called need not reach others
+                found = await self._line.get_webhook_info()
+                if found.url != url:
+                    raise failing.TelegramFailed(failing.ELSEWHERE)
+                if found.last_error_date and found.last_error_date != told:
+                    told = found.last_error_date
+                    _log.warning("Telegram has called %s in vain: %s", url, one_line(found.last_error_message or ""))
 
     async def _show_commands(self) -> None:
         wanted = [BotCommand(spec.name, spec.help) for spec in known(in_terminal=False)][:_MOST_COMMANDS]
