@@ -74,7 +74,8 @@ def _connect(manifest: Manifest, target: Path, *, is_new: bool) -> None:
     you: str = click.prompt(printable(manifest.you), default="", show_default=False).strip() if is_asked else ""
     lines = section(manifest, answers, you)
     if is_new:
-        with target.open("a", encoding="utf-8") as file:
+        descriptor = os.open(target, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)  # which we have just made
+        with os.fdopen(descriptor, "a", encoding="utf-8") as file:
             file.write("\n" + "\n".join(lines) + "\n")
         say(f"{manifest.title} is in {target} now.")
         _check(manifest)

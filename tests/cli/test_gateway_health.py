@@ -14,6 +14,7 @@ from segue.core.leases import lane_lease, platform_lease
 from segue.core.links import LinkRow, LinkState
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.ports.store import Transaction
+from segue.sessions.watching import note_left_out
 from segue.storage.store import SqlStore
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -97,6 +98,18 @@ def test_status_says_who_runs_what_is_connected_and_who_waits(home: Path, run: R
         "telegram": "connected",
     }
     assert 300 <= facts["inbox"]["unattended_seconds"] < 400
+
+
+def test_the_doctor_names_platforms_that_are_not_connected(home: Path, run: Run) -> None:
+    with opened(home) as store:
+        gateway, now = live_run(store), time.time()
+        note_link(store, LinkRow("telegram", "", gateway.id, LinkState.CONNECTED, now))
+        note_link(store, LinkRow("matrix", "", gateway.id, LinkState.RESTING, now - 60, 3, "Nobody answers.", now))
+        store.write(OWNER, note_left_out, {"slack": "It is not installed."})
+    assert [one["says"] for one in examined(run)["platforms"]] == [
+        "matrix is not connected: Nobody answers.",
+        "slack is left out: It is not installed.",
+    ]
 
 
 def test_a_gateway_that_was_killed_is_not_up(home: Path, run: Run) -> None:

@@ -36,7 +36,7 @@ class Keyring:
         """Make the folder, and the file of the keys, so that they are nobody else's from the beginning."""
         try:
             for folder in (self.folder.parent, self.folder):
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                folder.mkdir(mode=0o700, exist_ok=True)
             self.folder.chmod(0o700)
             os.close(os.open(self.folder / KEYS, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600))
         except OSError as error:

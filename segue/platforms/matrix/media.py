@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import hmac
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -97,7 +98,7 @@ class _Opening:
         return bytes(self._cipher.decrypt(piece))
 
     def check(self) -> None:
-        if self._digest.digest() != self._expected:
+        if not hmac.compare_digest(self._digest.hexdigest().encode(), self._expected.hex().encode()):
             raise _NotHad("somebody has changed it on the way")
 
 
