@@ -12,6 +12,8 @@ from bot_api.client import BotApi, World
 from homes import NewHome, keep_in
 from hypothesis import settings
 from postgres_server import Emptied, Server
+from synapse_server import Synapse
+from troublesome import Troublesome
 from zygote import Zygote
 
 from segue import SessionDB
@@ -125,6 +127,22 @@ def bot_world(bot_api: BotApi) -> Iterator[World]:
     complaints = world.state.complaints
     world.close()
     assert complaints == []
+
+
+@pytest.fixture(scope="session")
+def synapse() -> Iterator[Synapse]:
+    """A real Matrix homeserver, started by the first test that needs one; a test brings its own users and rooms."""
+    server = Synapse()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def trouble(synapse: Synapse) -> Iterator[Troublesome]:
+    """Another door to the same homeserver, on which a test may play tricks."""
+    proxy = Troublesome(synapse.url)
+    yield proxy
+    proxy.close()
 
 
 @pytest.fixture(params=DATABASES)

@@ -129,6 +129,13 @@ def _webhook(own: Mapping[str, Any], equipment: Equipment) -> Platform:
     return WebhookPlatform(read_settings(own), equipment.places)
 
 
+def _telegram(own: Mapping[str, Any], equipment: Equipment) -> Platform:
+    from segue.platforms.telegram.platform import TelegramPlatform
+    from segue.platforms.telegram.settings import read_settings
+
+    return TelegramPlatform(read_settings(own), equipment.files)
+
+
 def _matrix(own: Mapping[str, Any], equipment: Equipment) -> Platform:
     from segue.platforms.matrix.platform import MatrixPlatform
     from segue.platforms.matrix.settings import read_settings
@@ -136,7 +143,7 @@ def _matrix(own: Mapping[str, Any], equipment: Equipment) -> Platform:
     return MatrixPlatform(read_settings(own), equipment)
 
 
-_OURS: Mapping[str, Connect] = {"matrix": _matrix, WEBHOOK: _webhook}
+_OURS: Mapping[str, Connect] = {"matrix": _matrix, "telegram": _telegram, WEBHOOK: _webhook}
 
 
 def _connect(name: str) -> Connect:

@@ -40,7 +40,7 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
         "batch": ("segue.cli.batch", "batch", "Ask your agent everything that a file says."),
         "tokens": ("segue.cli.tokens", "tokens", "Which programs may call the gateway."),
         "config": ("segue.cli.configuring", "config", "Show and check the settings."),
-        "init": ("segue.cli.configuring", "init", "Make the home folder with a commented config.yaml."),
+        "init": ("segue.cli.initialising", "init", "Make the home folder with a commented config.yaml."),
         "completion": ("segue.cli.completing", "completion", "Complete commands, ids and titles with TAB."),
     },
     context_settings=_SETTINGS,

@@ -1,7 +1,5 @@
-"""`segue config` and `segue init`."""
+"""`segue config`: what is in force, and what is wrong with it."""
 
-import os
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,15 +9,9 @@ from segue import app
 from segue.cli.options import AS_JSON
 from segue.cli.output import note, say, show_json
 from segue.config import config_file, documenting, environment_of_models, notes_from_environment
-from segue.core.credentials import CHANCE, Level, made
 from segue.core.errors import InvalidSettings
-from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.spelling import dumps
 from segue.core.text import count
-from segue.ports.store import Transaction
-from segue.sessions.tokens import give_token
-
-_FIRST = "me"
 
 
 @click.group()
@@ -61,41 +53,6 @@ def check() -> None:
         )
     found = settings.config_path if settings.config_path.exists() else "No configuration file: the defaults"
     say(f"{found} {'is in order' if settings.config_path.exists() else 'are in force'}.")
-
-
-@click.command()
-def init() -> None:
-    """Make the home folder, a commented config.yaml, the database and a token. What is there already is left alone."""
-    settings = app.settings()
-    app.open_store().close()
-    target = settings.config_path
-    try:
-        descriptor = os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
-    except FileExistsError:
-        say(f"{target} is there already and was left alone.")
-    else:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(documenting.template())
-        say(f"Wrote {target}; every setting in it is a comment until you change it.")
-    say(f"Conversations are kept in {settings.database_place}.")
-    if token := _first_token():
-        say("Programs call the gateway with a token; this one may read and write, and is shown once:")
-        say(f"  {token}")
-    say("Next: `segue` to talk, `segue gateway run` for programs and platforms, or `from segue import SessionDB`.")
-
-
-def _first_token() -> str | None:
-    """A token for the owner's own programs, if nobody has been given one yet."""
-    credential, token = made(_FIRST, os.urandom(CHANCE), time.time(), level=Level.WRITE)
-
-    def give(tx: Transaction) -> bool:
-        if tx.tokens.listed():
-            return False
-        give_token(tx, credential)
-        return True
-
-    with app.open_store() as store:
-        return token if store.write(OWNER_AT_CONSOLE, give) else None
 
 
 def _yaml(values: dict[str, Any], indent: str = "") -> Iterator[str]:

@@ -141,10 +141,10 @@ def _usual_zone(settings: Settings) -> str:
 
 def _schedules() -> ModuleType:
     try:
-        from segue.platforms.cron import inbound
+        from segue.platforms.cron import moments
     except ModuleNotFoundError as error:
         raise Invalid("Jobs need the extra `gateway`: pip install 'segue[gateway]'.") from error
-    return inbound
+    return moments
 
 
 def _row(job: Job, schedules: ModuleType, now: float) -> list[str]:

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -25,7 +25,7 @@ from segue.core.text import one_line
 from segue.ports.platform import Platform
 from segue.ports.store import Transaction
 from segue.sessions.leasing import living_runs, refuse_second
-from segue.sessions.watching import living_gateways
+from segue.sessions.watching import left_out, living_gateways, note_left_out
 from segue.storage.store import SqlStore
 from segue.upkeep.living import is_gone, this_run
 
@@ -61,17 +61,18 @@ def run() -> None:
         platforms, missing = cast_of(settings, store)
         for name, sentence in missing.items():
             logging.error("%s is left out: %s", name, sentence)
+        store.write(OWNER_AT_CONSOLE, note_left_out, missing)
         if not any(said.enabled for said in settings.platforms.values()):
             logging.warning(
                 "Only jobs and programs are heard here: name a platform under `platforms` in config.yaml to be reached"
                 " there."
             )
-        is_again = asyncio.run(_live(settings, store, platforms))
+        is_again = asyncio.run(_live(settings, store, platforms, missing))
     if is_again:
         os.execv(sys.executable, [sys.executable, "-m", "segue", *sys.argv[1:]])  # noqa: S606 - ourselves
 
 
-async def _live(settings: Settings, store: SqlStore, platforms: Sequence[Platform]) -> bool:
+async def _live(settings: Settings, store: SqlStore, platforms: Sequence[Platform], missing: Collection[str]) -> bool:
     """One life; whether another one is wanted."""
     from segue.app.serving import Serving, settle_in
     from segue.web.listening import listen
@@ -82,7 +83,7 @@ async def _live(settings: Settings, store: SqlStore, platforms: Sequence[Platfor
     def restart() -> None:
         nonlocal is_again
         try:
-            _check_settings()
+            _check_settings(missing)
         except SegueError as error:
             logging.error("The gateway does not begin anew, and goes on as it is: %s", error)  # noqa: TRY400
             store.write(OWNER_AT_CONSOLE, _note_hindrance, str(error))
@@ -135,17 +136,29 @@ def stop() -> None:
 @gateway.command()
 def restart() -> None:
     """Let the gateway of this home begin anew, if its settings let it."""
-    _check_settings()
+    with app.open_for_reading() as store:
+        missing = store.read(OWNER_AT_CONSOLE, left_out)
+    for sentence in _check_settings(missing):
+        note(sentence)
     _signal(signal.SIGHUP)
 
 
-def _check_settings() -> None:
-    """Whether a gateway could begin with the settings as they are now, in the environment of this process."""
+def _check_settings(missing: Collection[str]) -> list[str]:
+    """Whether a gateway could begin with the settings as they are now, in the environment of this process.
+
+    What is left out already does not keep it from that; of what will be left out again, a sentence says why.
+    """
     from segue.app.connecting import check_platform  # slow to load
 
-    settings = app.settings()
+    settings, told = app.settings(), []
     for name in (name for name, said in settings.platforms.items() if said.enabled):
-        check_platform(settings, name)
+        try:
+            check_platform(settings, name)
+        except SegueError as error:
+            if name not in missing:
+                raise
+            told.append(f"{name} is left out again: {error}")
+    return told
 
 
 @gateway.command()

@@ -108,6 +108,8 @@ def _tell_gateway(facts: dict[str, Any]) -> None:
     say(f"Gateway   {_gateway(gateway, now)}")
     for line, is_well in platform_lines(gateway["platforms"], now) if gateway["up"] else ():
         say(f"          {line}", fg=None if is_well else "yellow")
+    for name, sentence in gateway["left_out"].items() if gateway["up"] else ():
+        say(f"          {one_line(name)} is left out: {sentence}", fg="yellow")
     counted = [f"{inbox[state]:,} {state}" for state in _STATES if inbox[state]]
     counted += [f"{outbox['undelivered']:,} to be sent"] if outbox["undelivered"] else []
     counted += [f"{outbox[OutboxState.DEAD]:,} not deliverable"] if outbox[OutboxState.DEAD] else []

@@ -402,7 +402,7 @@ _RULES = (
         is_one_word=True,
         looks=(r"\.[\w-]{6}\.[\w-]{27}",),
     ),
-    _rule("Telegram token", r"(?<!\d)\d{8,10}:AA[\w-]{30,}+", hints=":AA", is_one_word=True),
+    _rule("Telegram token", r"(?<!\d)\d{8,12}:AA[\w-]{30,}+", hints=":AA", is_one_word=True),
     *_keys("AWS key id", "AKIA ASIA ABIA ACCA", r"[A-Z0-9]{16}(?![A-Za-z0-9])"),
     _rule(
         "AWS secret key",

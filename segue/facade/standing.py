@@ -36,6 +36,7 @@ def _watched(watched: Watch) -> dict[str, Any]:
             "up": watched.is_up,
             "runs": [run_row(run) for run in watched.gateways],
             "platforms": [one._asdict() for one in watched.platforms],
+            "left_out": dict(watched.left_out),
         },
         "inbox": watched.inbox | unattended,
         "outbox": watched.outbox | {"undelivered": watched.undelivered},

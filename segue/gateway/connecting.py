@@ -96,6 +96,9 @@ class _Door(Intake):
     async def advance(self, cursor: Cursor) -> None:
         await self._desk.advance(self._platform.name, self._platform.account, cursor)
 
+    async def is_heard(self, source: SessionSource) -> bool:
+        return await self._desk.is_heard(source)
+
     async def is_welcome(self, source: SessionSource) -> bool:
         return await self._desk.is_welcome(source)
 
@@ -114,6 +117,8 @@ class Connection:
         self.link = Link()
         self._fence = FencedDoor(door)
         self._noting: asyncio.Task[None] | None = None
+        self._steady: asyncio.TimerHandle | None = None
+        """Rings when the platform has been connected for so long that it has not failed before."""
         self.delivery = Delivery(self._fence, platform, tell)
 
     async def run(self) -> None:
@@ -168,26 +173,26 @@ class Connection:
         """Be connected until something goes wrong, as it does when an adapter just ends."""
         if not self.link.failures:
             self.link.come_to(LinkState.CONNECTING)
-        steady = asyncio.get_running_loop().call_later(STEADY_SECONDS, self._forget_failures)
         try:
             await self.platform.run(self._intake)
         except asyncio.CancelledError:
             if (task := asyncio.current_task()) is None or task.cancelling():
                 raise
         finally:
-            steady.cancel()
+            if self._steady is not None:
+                self._steady.cancel()
         raise _Ended("The connection came to an end.")
 
     def _come_up(self) -> None:
         """The platform answers."""
-        self.link.retry_at = None
         if self.link.come_to(LinkState.CONNECTED):
+            self.link.retry_at = None
+            self._steady = asyncio.get_running_loop().call_later(STEADY_SECONDS, self._forget_failures)
             self._noting = asyncio.create_task(self._note())
 
     def _forget_failures(self) -> None:
-        """Whoever has not failed for a while is connected, though an adapter may not have said so."""
         self.link.failures, self.link.trouble = 0, None
-        self._come_up()
+        self._noting = asyncio.create_task(self._note())
 
     def _pause(self) -> float:
         return float(min(FIRST_PAUSE * 2 ** min(max(self.link.failures - 1, 0), 10), LONGEST_PAUSE))

@@ -18,7 +18,7 @@ from segue.core.sources import SessionSource
 from segue.hookspecs import MessageReceived, Tell, nobody
 from segue.ports.failpoints import Point, reached
 from segue.sessions.accepting import Accepted, withdraw
-from segue.sessions.admitting import Ignored, Routing, admit_all, is_welcome
+from segue.sessions.admitting import Ignored, Routing, admit_all, is_heard, is_welcome
 from segue.sessions.learning import learn
 
 MOST_AT_ONCE = 64
@@ -72,6 +72,10 @@ class Desk:
     async def withdraw(self, source: SessionSource, message_id: str) -> None:
         """Somebody has deleted what they said."""
         await self._door.write(withdraw, source, message_id, time.time())
+
+    async def is_heard(self, source: SessionSource) -> bool:
+        """Whether what somebody says to us is answered."""
+        return await self._door.read(is_heard, source, self._routing)
 
     async def is_welcome(self, source: SessionSource) -> bool:
         """Whether somebody may bring us into a chat."""

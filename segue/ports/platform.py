@@ -127,6 +127,9 @@ class Intake(Protocol):
         A cursor that comes with a message moves with it; this is for what brings none.
         """
 
+    async def is_heard(self, source: SessionSource) -> bool:
+        """Whether what somebody says to us there is answered. Of nobody else files are fetched."""
+
     async def is_welcome(self, source: SessionSource) -> bool:
         """Whether somebody may bring us into a chat: they would be heard there, or told how to be."""
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from typing import NamedTuple
 
-from segue.core.access import AccessRules, Allowed, AskToPair, Reason, Role, can_be_known, decide, is_withheld
+from segue.core.access import Access, AccessRules, Allowed, AskToPair, Reason, Role, can_be_known, decide, is_withheld
 from segue.core.inbound import Inbound, kept, worded
 from segue.core.inbox import Entry, Want
 from segue.core.keys import KeyRules
@@ -107,22 +107,28 @@ def _ignored(tx: Transaction, inbound: Inbound, routing: Routing, keys: KeyRules
     return Ignored(access.reason)
 
 
+def is_heard(tx: Transaction, source: SessionSource, routing: Routing) -> bool:
+    """Whether what somebody says to us is answered."""
+    return isinstance(_access(tx, source, routing), Allowed)
+
+
 def is_welcome(tx: Transaction, source: SessionSource, routing: Routing) -> bool:
     """Whether somebody may bring us into a chat: they would be heard there, or told how to be."""
-    rules = routing.access(source.platform)
+    return isinstance(_access(tx, source, routing), Allowed | AskToPair)
+
+
+def _access(tx: Transaction, source: SessionSource, routing: Routing) -> Access:
+    """What becomes of something that is said to us."""
+    source, rules = kept_source(source), routing.access(source.platform)
     if rules is None:
-        return True
+        return Allowed(Role.PERSON)
     known = known_as(tx, source, rules_with_owners(tx, routing.keys))
-    return isinstance(decide(kept_source(source), rules, known, is_mention=True), Allowed | AskToPair)
+    return decide(source, rules, known, is_mention=True)
 
 
 def may_still_speak(tx: Transaction, entry: Entry, routing: Routing) -> bool:
     """Whether whoever said something that was taken in would be heard today."""
-    rules = routing.access(entry.platform)
-    if rules is None:
-        return True
-    known = known_as(tx, entry.source, rules_with_owners(tx, routing.keys))
-    return isinstance(decide(entry.source, rules, known, is_mention=True), Allowed)  # it was addressed to us then
+    return is_heard(tx, entry.source, routing)  # it was addressed to us then
 
 
 def _invite(tx: Transaction, inbound: Inbound, routing: Routing, keys: KeyRules, now: float) -> None:

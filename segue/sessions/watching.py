@@ -1,7 +1,7 @@
 """Whether the gateway does its work: who is there, what is connected, what waits and what went wrong."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from segue.ports.store import Queue, Transaction
 from segue.sessions.leasing import IsGone, living_runs
 
 _ADDRESSES = "gateway:addresses"
+_LEFT_OUT = "gateway:left_out"
 _PLATFORMS = platform_lease("", "").removesuffix(":")
 
 
@@ -37,6 +38,8 @@ class Watch(NamedTuple):
     """By the clock of the database."""
     gateways: Sequence[Run]
     platforms: Sequence[Connected]
+    left_out: Mapping[str, str]
+    """Why platforms that are named are not among them."""
     inbox: dict[str, int]
     """How many wait, run, are dead or were refused."""
     outbox: dict[str, int]
@@ -68,6 +71,7 @@ def watch(tx: Transaction, is_gone: IsGone) -> Watch:
         now=now,
         gateways=living_gateways(tx, is_gone),
         platforms=_platforms(tx, alive),
+        left_out=left_out(tx) if tx.scope.sees_all and alive else {},
         inbox={state: inbox.get(state, 0) for state in (*OPEN, *UNANSWERED)},
         outbox={state: outbox.get(state, 0) for state in (*UNSENT, OutboxState.DEAD)},
         unattended=[queue for queue in tx.inbox.queues() if lane_lease(queue.lane_key) not in worked_in],
@@ -90,6 +94,17 @@ def note_address(tx: Transaction, run_id: str, address: str) -> None:
 def addresses(tx: Transaction) -> dict[str, str]:
     """Where programs call each gateway that has opened its door, by its run."""
     kept: dict[str, str] = json.loads(tx.meta.get(_ADDRESSES) or "{}")
+    return kept
+
+
+def note_left_out(tx: Transaction, sentences: Mapping[str, str]) -> None:
+    """Note why a gateway that begins does not connect to platforms that are named."""
+    tx.meta.set(_LEFT_OUT, json.dumps(dict(sentences)))
+
+
+def left_out(tx: Transaction) -> dict[str, str]:
+    """A sentence for each platform that the last gateway could not connect to."""
+    kept: dict[str, str] = json.loads(tx.meta.get(_LEFT_OUT) or "{}")
     return kept
 
 

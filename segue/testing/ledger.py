@@ -66,6 +66,9 @@ class Ledger(Intake):
     async def advance(self, cursor: Cursor) -> None:
         self.cursors[cursor.name] = cursor.value
 
+    async def is_heard(self, source: SessionSource) -> bool:
+        return self._welcome(source)
+
     async def is_welcome(self, source: SessionSource) -> bool:
         return self._welcome(source)
 

@@ -73,6 +73,7 @@ CHECKUPS = (
     Checkup("usage", row_checks.check_usage),
     Checkup("attachments", row_checks.check_attachments),
     Checkup("gateway", lane_checks.check_waiting),
+    Checkup("platforms", lane_checks.check_platforms),
     Checkup("messages", lane_checks.check_messages),
     Checkup("deliveries", lane_checks.check_deliveries),
     Checkup("lanes", lane_checks.check_lanes),

@@ -28,12 +28,15 @@ from segue.upkeep.staging import abandoned, is_staging, remove_abandoned
 LEAST_SPACE = 100_000_000  # bytes
 _ENVIRONMENT = "environment"
 """What a service reads; its secrets are in no backup on purpose."""
+_PLATFORMS = "platforms"
+"""What only adapters understand. The keys of a device are of that machine, and in no backup on purpose."""
 _OURS = {
     CONFIG,
     _ENVIRONMENT,
     RESTORED_CONFIG,
     KEPT,
     LOGS,
+    _PLATFORMS,
     *FOLDERS,
     *(DATABASE + end for end in ("", "-wal", "-shm", "-journal")),
 }

@@ -7,17 +7,19 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from segue.core.inbox import InboxState
+from segue.core.links import LinkState
 from segue.core.moments import DAY, instant
 from segue.core.outbox import Letter, OutboxState
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.sources import BATCH, CRON
-from segue.core.text import count
+from segue.core.text import count, one_line
 from segue.ports.store import Transaction
-from segue.sessions.watching import Watch, long_interrupted, watch
+from segue.sessions.watching import Connected, Watch, long_interrupted, watch
 from segue.upkeep.findings import Finding, Patient, advice
 from segue.upkeep.living import is_gone
 
 _SHOWN = 3
+_TRIED_AGAIN = "It is tried again by itself; `segue status` says when."
 _LONGEST_WAIT = 60.0
 _LONGEST_DOUBT = 600.0
 _NEWS_DAYS = 7
@@ -39,6 +41,28 @@ def check_waiting(patient: Patient) -> list[Finding]:
             "Is a platform or a model unreachable? `segue status` and the log of the gateway say more.",
         )
     ]
+
+
+def check_platforms(patient: Patient) -> list[Finding]:
+    """What a gateway that runs cannot reach."""
+    watched = _watched(patient)
+    if not watched.is_up:
+        return []
+    return [
+        *(
+            Finding(f"{_name(one)} is not connected: {one.trouble or 'it is not said why'}", _TRIED_AGAIN)
+            for one in watched.platforms
+            if one.state in (LinkState.FAILED, LinkState.RESTING)
+        ),
+        *(
+            Finding(f"{one_line(name)} is left out: {sentence}", "Mend that, then `segue gateway restart`.")
+            for name, sentence in watched.left_out.items()
+        ),
+    ]
+
+
+def _name(one: Connected) -> str:
+    return one_line(f"{one.platform}:{one.account}" if one.account else one.platform)
 
 
 def check_messages(patient: Patient) -> list[Finding]:

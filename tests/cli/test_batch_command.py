@@ -24,7 +24,7 @@ Wanted = Callable[[int], bool]
 
 @pytest.fixture
 def house(request: pytest.FixtureRequest, tmp_path: Path, database: str) -> Iterator[House]:
-    kept = {}
+    kept: dict[str, Any] = {}
     if database == "postgres":
         emptied: Emptied = request.getfixturevalue("emptied")
         kept = {"database": emptied.empty()}

@@ -48,3 +48,23 @@ def test_a_batch_is_not_used_up_by_a_gateway_without_a_model(there: There, run: 
     results = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     assert [one["state"] for one in results] == ["failed", "failed"]
     assert "There is no model" in results[0]["error"]
+
+
+def test_what_cannot_be_connected_is_left_out_and_the_rest_begins(tmp_path: Path, run: Run) -> None:
+    """It is said why, in the log and by the check; and a gateway that lacks it can begin anew all the same."""
+    named = {
+        "telegram": {"token": "${A_TOKEN_THAT_NOBODY_SET}"},
+        "carrier_pigeon": {},
+        "webhook": {"port": 0, "hooks": {"github": {"secret": "0123456789abcdef0123"}}},
+    }
+    with gateway_at(tmp_path / "home", platforms=named) as there:
+        environment = {"SEGUE_HOME": str(there.home)}
+        assert "telegram is left out: platforms.telegram needs the environment variable" in there.log
+        assert "carrier_pigeon is left out: platforms.carrier_pigeon in config.yaml is no platform" in there.log
+        assert run("config", "check", **environment).returncode == 1
+        facts = json.loads(run("status", "--json", **environment).stdout)
+        assert "webhook" in {one["platform"] for one in facts["gateway"]["platforms"]}
+        assert "telegram is left out: platforms.telegram needs" in run("status", **environment).stdout
+        done = run("gateway", "restart", **environment)
+        assert (done.returncode, done.stdout) == (0, "The gateway has begun anew.\n")
+        assert "telegram is left out again" in done.stderr

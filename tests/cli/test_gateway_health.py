@@ -14,6 +14,7 @@ from segue.core.leases import lane_lease, platform_lease
 from segue.core.links import LinkRow, LinkState
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.ports.store import Transaction
+from segue.sessions.watching import note_left_out
 from segue.storage.store import SqlStore
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -46,7 +47,7 @@ def note_link(store: SqlStore, link: LinkRow) -> None:
 def test_status_says_that_no_gateway_runs(run: Run) -> None:
     assert "Gateway   not running\n" in run("status").stdout
     facts = status(run)
-    assert facts["gateway"] == {"up": False, "runs": [], "platforms": []}
+    assert facts["gateway"] == {"up": False, "runs": [], "platforms": [], "left_out": {}}
     assert facts["inbox"] == {
         "waiting": 0,
         "running": 0,
@@ -99,12 +100,24 @@ def test_status_says_who_runs_what_is_connected_and_who_waits(home: Path, run: R
     assert 300 <= facts["inbox"]["unattended_seconds"] < 400
 
 
+def test_the_doctor_names_platforms_that_are_not_connected(home: Path, run: Run) -> None:
+    with opened(home) as store:
+        gateway, now = live_run(store), time.time()
+        note_link(store, LinkRow("telegram", "", gateway.id, LinkState.CONNECTED, now))
+        note_link(store, LinkRow("matrix", "", gateway.id, LinkState.RESTING, now - 60, 3, "Nobody answers.", now))
+        store.write(OWNER, note_left_out, {"slack": "It is not installed."})
+    assert [one["says"] for one in examined(run)["platforms"]] == [
+        "matrix is not connected: Nobody answers.",
+        "slack is left out: It is not installed.",
+    ]
+
+
 def test_a_gateway_that_was_killed_is_not_up(home: Path, run: Run) -> None:
     with opened(home) as store:
         gateway = live_run(store)
         hold(store, platform_lease("telegram", ""), gateway)
         store.write(OWNER, lambda tx: tx.leases.change_run(gateway.id, process_started="another life"))
-    assert status(run)["gateway"] == {"up": False, "runs": [], "platforms": []}
+    assert status(run)["gateway"] == {"up": False, "runs": [], "platforms": [], "left_out": {}}
 
 
 def test_the_doctor_has_nothing_to_say_when_everything_was_answered(home: Path, run: Run) -> None:

@@ -10,6 +10,7 @@ from lane_house import Building, dm, echo
 from segue.core.errors import StoreFull
 from segue.core.inbound import Inbound, Receipt
 from segue.core.leases import Run, platform_lease
+from segue.core.links import LinkState
 from segue.core.outbox import What
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.gateway.connecting import FIRST_PAUSE, MOST_FAILURES
@@ -205,3 +206,36 @@ def leave_a_letter(store: SqlStore) -> None:
     envelope = Envelope("agent:main:scripted:dm:alice", "scripted:alice", "", dm(), "news")
     posting = Posting(lambda _platform, _account: TRAITS)
     store.write(OWNER, lambda tx: post(tx, posting, envelope, "Good news.", What.NOTICE, 1.0))
+
+
+class Silent(ScriptedPlatform):
+    """Waits for somebody who does not answer, and gives up after a while."""
+
+    begun = 0
+
+    async def run(self, intake: Intake) -> None:
+        self.begun += 1
+        await asyncio.sleep(0.6)
+        raise ConnectionError("Nobody answered.")
+
+
+def test_who_is_waited_for_has_not_been_connected_however_long_it_takes(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("segue.gateway.connecting.STEADY_SECONDS", 0.1)
+    monkeypatch.setattr("segue.gateway.connecting.KEPT_SECONDS", 0.1)
+    platform = Silent(Stage())
+    building = Building(store, Stage(), only=[platform])
+    link = building.gateway.connections[0].link
+    states: set[str] = set()
+
+    async def work() -> None:
+        while link.failures < MOST_FAILURES or link.state is not LinkState.RESTING:
+            states.add(link.state)
+            await asyncio.sleep(0.02)
+        await until(lambda: [one.state for one in store.read(OWNER, lambda tx: tx.leases.links())] == ["resting"])
+
+    building.run(work)
+    assert states == {"connecting", "failed"}
+    (row,) = store.read(OWNER, lambda tx: tx.leases.links())
+    assert (row.failures, row.trouble) == (MOST_FAILURES, "ConnectionError: Nobody answered.")

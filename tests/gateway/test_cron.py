@@ -24,7 +24,7 @@ from segue.core.queueing import QueueRules
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.sources import SessionSource
 from segue.gateway.timetable import StoredTimetable
-from segue.platforms.cron.inbound import checked_schedule, missed, next_due, zone_named
+from segue.platforms.cron.moments import checked_schedule, missed, next_due, zone_named
 from segue.platforms.cron.platform import CronPlatform
 from segue.ports.model import Request
 from segue.ports.platform import Post, SendRefused

@@ -130,6 +130,20 @@ def test_a_file_comes_as_it_was_sent(synapse: Synapse) -> None:
     run(work())
 
 
+def test_whoever_types_is_seen_until_they_stop(synapse: Synapse) -> None:
+    async def work() -> None:
+        async with Person(synapse.url, synapse.register()) as ann, Person(synapse.url, synapse.register()) as bob:
+            room = await ann.create_room(bob.user_id)
+            await bob.join(room)
+            seen = []
+            for is_typing in (True, False):
+                await bob.show_typing(room, is_typing)
+                seen.append(await ann.typing(room))
+            assert seen == [[bob.user_id], []]
+
+    run(work())
+
+
 def test_what_is_said_twice_in_one_transaction_is_said_once(synapse: Synapse) -> None:
     async def work() -> None:
         async with Person(synapse.url, synapse.register()) as ann:

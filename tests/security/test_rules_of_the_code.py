@@ -16,6 +16,7 @@ SECRET = re.compile(
 )
 BINDS = "listening/server.py"
 DOORS = {
+    "platforms/telegram/listening.py": "tests/platforms/test_telegram_webhook.py",
     "platforms/webhook/platform.py": "tests/gateway/test_webhook.py",
     "web/listening.py": "tests/web/test_guard.py",
 }

@@ -16,5 +16,5 @@ def blocks(document: Path, *languages: str) -> Iterator[str]:
 
 def file_shown_in(document: Path, name: str) -> str:
     """The one block whose first line says that it is this file."""
-    (text,) = (block for block in blocks(document, "python", "yaml") if block.startswith(f"# {name}\n"))
+    (text,) = (block for block in blocks(document, "python", "toml", "yaml") if block.startswith(f"# {name}\n"))
     return text

@@ -34,12 +34,12 @@ def install_platform(folder: Path) -> Path:
 class House:
     """A home, and the gateways that live in it one after another."""
 
-    def __init__(self, folder: Path, **settings: Any) -> None:
-        """With a stage, unless the settings name other platforms."""
+    def __init__(self, folder: Path, platforms: Mapping[str, Any] | None = None, **settings: Any) -> None:
+        """On a stage, unless other platforms are named."""
         self.folder = folder
         self.socket = folder / "socket"
-        settings.setdefault("platforms", {"scripted": {"socket": str(self.socket)}})
-        self.home = write_settings(folder / "home", **settings)
+        named = {"scripted": {"socket": str(self.socket)}} if platforms is None else dict(platforms)
+        self.home = write_settings(folder / "home", platforms=named, **settings)
         self.log = folder / "log"
         path = os.pathsep.join([str(install_platform(folder / "installed")), str(SUPPORT), *sys.path])
         self._environment = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}

@@ -45,7 +45,8 @@ class Person:
         self._device = {} if device_id is None else {"device_id": device_id}
         self._password = user.password
         self._url = url
-        self._transactions = (f"by-hand-{number}" for number in itertools.count(1))
+        self._numbers = itertools.count(1)
+        self._transactions = (f"by-hand-{number}" for number in self._numbers)
         self._since: str | None = None
 
     async def __aenter__(self) -> Self:
@@ -175,9 +176,13 @@ class Person:
             while user_id not in await self.members(room):
                 await self._news(1.0)
 
+    async def show_typing(self, room: str, is_typing: bool) -> None:
+        path = f"/rooms/{_quoted(room)}/typing/{_quoted(self.user_id)}"
+        await self._ask("PUT", path, {"typing": True, "timeout": 30_000} if is_typing else {"typing": False})
+
     async def typing(self, room: str) -> list[str]:
         """Who is seen typing."""
-        found = await self._ask("GET", "/sync?timeout=0")
+        found = await self._ask("GET", f"/sync?timeout={next(self._numbers)}")  # the same twice is answered the same
         ephemeral = found.get("rooms", {}).get("join", {}).get(room, {}).get("ephemeral", {}).get("events", [])
         return [user for event in ephemeral if event["type"] == "m.typing" for user in event["content"]["user_ids"]]
 

@@ -57,6 +57,7 @@ SHAPES = [
     valued("Discord webhook", "https://discord.com/api/webhooks/123456789012345678/", URL_SAFE, 68),
     dotted("Discord bot", "M" + drawn("d1", LETTERS, 23), drawn("d2", LETTERS, 6), drawn("d3", URL_SAFE, 38)),
     Shape("Telegram bot", "123456789:" + "AA" + drawn("t", URL_SAFE, 33)),
+    Shape("Telegram bot of later years", "12345678901:" + "AA" + drawn("l", URL_SAFE, 33)),
     Shape(
         "Telegram bot in a URL",
         "987654321:" + "AA" + drawn("u", URL_SAFE, 33),

@@ -9,6 +9,7 @@ import json
 import os
 import secrets
 import shutil
+import signal
 import sqlite3
 import subprocess
 import tempfile
@@ -24,6 +25,7 @@ from held_port import HeldPort
 from synapse_settings import SECRET, settings, write_settings
 
 PATIENCE = 60.0
+LAUNCHER = Path(__file__).with_name("synapse_launcher.py")
 _open = urllib.request.build_opener(urllib.request.ProxyHandler({})).open  # whatever the environment says of proxies
 
 
@@ -116,10 +118,10 @@ class _Server:
         return self._process.pid
 
     def start(self) -> None:
-        command = [counterparts_python(), "-m", "synapse.app.homeserver", "--config-path", str(self._settings)]
+        command = [counterparts_python(), str(LAUNCHER), "--config-path", str(self._settings)]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                command, cwd=self._folder, env=_environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                command, cwd=self._folder, env=_environment(), stdin=subprocess.PIPE, stdout=log, stderr=log
             )
         end = time.monotonic() + PATIENCE
         while not self._answers():
@@ -128,15 +130,15 @@ class _Server:
             time.sleep(0.02)
 
     def stop(self) -> None:
-        if self._process is not None:
-            self._process.terminate()
-            self._process.wait(PATIENCE)
-            self._process = None
+        self._end(signal.SIGTERM)
 
     def kill(self) -> None:
+        self._end(signal.SIGKILL)
+
+    def _end(self, how: signal.Signals) -> None:
         if self._process is not None:
-            self._process.kill()
-            self._process.wait(PATIENCE)
+            self._process.send_signal(how)
+            self._process.communicate(timeout=PATIENCE)
             self._process = None
 
     def _answers(self) -> bool:

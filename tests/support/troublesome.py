@@ -115,7 +115,10 @@ class Troublesome:
         return self._add(Trouble(pattern, treat, times))
 
     def lose_answers(self, pattern: str, *, times: int | None = None) -> Trouble:
-        """Pass the request on, wait for the whole answer, and drop the connection in place of it."""
+        """Pass the request on, wait for the whole answer, and drop the connection in place of it.
+
+        Some clients ask again by themselves, once, when a connection that they had used before ends so.
+        """
 
         async def treat(proxy: Troublesome, request: Request, _client: Streams) -> None:
             await proxy._pass_on(request, None)

@@ -14,7 +14,7 @@ from segue.core.errors import Invalid
 from segue.core.jobs import PLATFORM, Job
 from segue.core.routes import Places, Route, parse_route
 from segue.core.sources import SessionSource
-from segue.platforms.cron import inbound, outbound
+from segue.platforms.cron import inbound, moments, outbound
 from segue.ports.platform import Arriving, Intake, Post, Sent, Traits
 
 LOOK_SECONDS = 1.0
@@ -72,7 +72,7 @@ class CronPlatform:
     async def typing(self, route: SessionSource) -> None: ...
 
     async def _ask(self, job: Job, intake: Intake) -> None:
-        due_at = inbound.missed(job, self._now())
+        due_at = moments.missed(job, self._now())
         if due_at is None:
             return
         route = await self._places(parse_route(job.deliver)) if job.deliver else None
@@ -84,12 +84,12 @@ class CronPlatform:
 
     def _pause(self, jobs: list[Job]) -> float:
         now = self._now()
-        return min([LOOK_SECONDS, *(inbound.next_due(job, now) - now for job in jobs)])
+        return min([LOOK_SECONDS, *(moments.next_due(job, now) - now for job in jobs)])
 
     def _is_sound(self, job: Job) -> bool:
         """Whether it can ever be due: another program, or a system with other time zones, may have put it down."""
         try:
-            inbound.check(job)
+            moments.check(job)
         except Invalid as error:
             if job not in self._broken:
                 self._broken.add(job)

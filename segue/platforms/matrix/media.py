@@ -98,9 +98,7 @@ class _Opening:
         return bytes(self._cipher.decrypt(piece))
 
     def check(self) -> None:
-        found = self._digest.digest()
-        expected = bytes(self._expected)
-        if not hmac.compare_digest(found, expected):
+        if not hmac.compare_digest(self._digest.hexdigest().encode(), self._expected.hex().encode()):
             raise _NotHad("somebody has changed it on the way")
 
 

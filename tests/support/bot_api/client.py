@@ -158,14 +158,16 @@ class World:
         seconds: float = 60,
         status: int = 500,
         retry_after: int = 1,
+        description: str = "Internal Server Error",
     ) -> None:
         """What the next calls meet, of these methods or of all; without times, until it is calm.
 
         To fetch a file is a method, too: `download`. A call that is taken is carried out, and only its answer is lost;
         any other leaves no trace but in `untaken`.
         """
-        told = {"kind": kind, "methods": methods, "times": times, "is_taken": taken}
-        self._do("trouble", **told, seconds=seconds, status=status, retry_after=retry_after)
+        told: dict[str, Any] = {"kind": kind, "methods": methods, "times": times, "is_taken": taken}
+        told |= {"status": status, "retry_after": retry_after, "description": description}
+        self._do("trouble", **told, seconds=seconds)
 
     def calm(self) -> None:
         self._do("calm")

@@ -83,7 +83,9 @@ def delete_message(asked: Asked) -> Any:
 
 
 def send_chat_action(asked: Asked) -> Any:
-    _thread(_chat(asked), asked.params.get("message_thread_id"))
+    chat, thread = _chat(asked), asked.params.get("message_thread_id")
+    if not (chat.info.get("is_forum") and thread == 1):  # in General somebody is seen writing only by its number
+        _thread(chat, thread)
     if asked.params["action"] not in _ACTIONS:
         raise bad("wrong parameter action in request")
     return True

@@ -199,7 +199,7 @@ class Serving:
             case "html":
                 return web.Response(status=502, text=_PAGE, content_type="text/html")
             case "error":
-                return _said(trouble.status, json.dumps(Refused(trouble.status, "Internal Server Error").answer()))
+                return _said(trouble.status, json.dumps(Refused(trouble.status, trouble.description).answer()))
             case "garbage":
                 return web.Response(body=_GARBAGE, content_type="application/json")
             case "cut":

@@ -20,6 +20,8 @@ class Trouble:
     seconds: float
     status: int
     retry_after: int
+    description: str = "Internal Server Error"
+    """Of an error."""
 
 
 class Troubles:

@@ -45,7 +45,7 @@ class Chat:
 class World:
     def __init__(self, bot: dict[str, Any]) -> None:
         self.bot = bot
-        self.token = f"{bot['id']}:{secrets.token_urlsafe(64)[:35]}"
+        self.token = f"{bot['id']}:AA{secrets.token_urlsafe(64)[:33]}"
         self.chats: dict[int, Chat] = {}
         self.users: dict[int, dict[str, Any]] = {bot["id"]: bot}
         self.messages: dict[tuple[int, int], Kept] = {}

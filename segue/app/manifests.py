@@ -1,0 +1,40 @@
+"""The platforms that come with Segue, as their manifests tell: what each is called, and what it has to be told."""
+
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
+import segue.platforms
+
+
+class Question(NamedTuple):
+    """Something that a platform has to be told before it can be connected."""
+
+    key: str
+    """Of the platform's settings."""
+    question: str
+    variable: str
+    """Of the environment, from which it can come as well."""
+    secret: bool = False
+
+
+class Manifest(NamedTuple):
+    name: str
+    title: str
+    extra: str
+    asks: tuple[Question, ...]
+    you: str = ""
+    """How somebody says who they are there."""
+
+
+def asking_manifests() -> list[Manifest]:
+    """Those of platforms that one has to be asked about, in the order of their names."""
+    found = sorted(Path(segue.platforms.__path__[0]).glob("*/manifest.toml"))
+    read = [_read(path) for path in found]
+    return [one for one in read if one.asks]
+
+
+def _read(path: Path) -> Manifest:
+    said = tomllib.loads(path.read_text("utf-8"))
+    asks = tuple(Question(**one) for one in said.get("ask", ()))
+    return Manifest(said["name"], said["title"], said["extra"], asks, said.get("you", ""))

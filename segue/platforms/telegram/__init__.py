@@ -1,0 +1,1 @@
+"""People speak to your agent on Telegram, through a bot of yours."""
