@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from segue.core.attachments import Attachment
 from segue.core.inbound import ORIGINAL, Inbound, Quote
 from segue.core.sources import SessionSource
 from segue.platforms.matrix.events import (
@@ -97,7 +96,6 @@ def inbound_from(
     me: Me,
     original: Event | None = None,
     answered: Event | None = None,
-    files: tuple[Attachment, ...] = (),
 ) -> Inbound | None:
     """A message; None when it says nothing. `original` is what it is a version of, `answered` what it answers."""
     if not is_message(event):
@@ -113,7 +111,6 @@ def inbound_from(
         message_id=replaced or event["event_id"],
         text=text,
         edit=event["event_id"] if replaced else ORIGINAL,
-        files=files,
         quote=None if answered is None else _quote(answered, room),
         is_mention=room.chat_type == "dm" or _is_for(event, me) or (answered or {}).get("sender") == me.user_id,
         is_own=is_own,

@@ -200,12 +200,14 @@ class Reader:
             self._waiting.done(event)
 
     async def _inbound(self, event: Event, room: Room) -> Inbound | None:
-        """A message with what it points at, and with its file."""
+        """A message with what it points at, and with its file if it matters what its sender says."""
         original = await self._event(room.id, replaced_by(event))
         answered = await self._event(room.id, answered_by(original or event))
-        media = media_of(event) if event.get("sender") != self._me.user_id else None
-        files = () if media is None else (await fetched(self._line, self._files, media),)
-        return inbound_from(event, room, self._me, original, answered, files)
+        inbound = inbound_from(event, room, self._me, original, answered)
+        media = media_of(event)
+        if inbound is None or inbound.is_own or media is None or not await self._intake.is_heard(inbound.source):
+            return inbound
+        return inbound._replace(files=(await fetched(self._line, self._files, media),))
 
     async def _event(self, room_id: str, event_id: str | None) -> Event | None:
         """One that was told of earlier; None when it is not to be had."""
