@@ -1,14 +1,16 @@
 """Which platforms a gateway connects to: those that the settings name, ours and those of others."""
 
 from collections.abc import Callable, Collection, Mapping
+from functools import lru_cache
 from importlib.metadata import entry_points
 from inspect import signature
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from segue.agent.door import Door
 from segue.config import Settings
 from segue.config.substitution import unset_in
-from segue.core.errors import Invalid
+from segue.core.errors import Invalid, SegueError
 from segue.core.keys import DEFAULT_AGENT
 from segue.core.routes import Places, Route
 from segue.core.scope import OWNER_AT_CONSOLE
@@ -20,6 +22,7 @@ from segue.storage.attachments import AttachmentFolder
 from segue.storage.store import SqlStore
 
 GROUP = "segue.platforms"
+_MOST_FOLDERS = 8
 
 Connect = Callable[[Mapping[str, Any], Equipment], Platform]
 
@@ -66,7 +69,13 @@ def check_platform(settings: Settings, name: str) -> None:
 def files_of(settings: Settings) -> AttachmentFolder:
     """Where what people send along is kept."""
     caps = settings.attachments
-    return AttachmentFolder(settings.home / "attachments", caps.largest_mb * 1_000_000, caps.total_mb * 1_000_000)
+    return _folder(settings.home / "attachments", caps.largest_mb * 1_000_000, caps.total_mb * 1_000_000)
+
+
+@lru_cache(_MOST_FOLDERS)
+def _folder(path: Path, largest: int, most: int) -> AttachmentFolder:
+    """One for everybody in this process: it knows how much there is."""
+    return AttachmentFolder(path, largest, most)
 
 
 def _made(settings: Settings, name: str, places: Places) -> Platform:
@@ -82,8 +91,14 @@ def _made(settings: Settings, name: str, places: Places) -> Platform:
     equipment = Equipment(places, files_of(settings), settings.home / "platforms" / name)
     try:
         return _connect(name)(own, equipment)
-    except ModuleNotFoundError as error:
+    except SegueError:
+        raise
+    except ImportError as error:
         raise Invalid(_not_installed(name, error)) from error
+    except Exception as error:  # of an adapter of others anything may come, and the rest begins
+        raise Invalid(
+            f"platforms.{name} cannot be made by what is installed for it: {type(error).__name__}: {error}"
+        ) from error
 
 
 def places_of(settings: Settings, store: SqlStore) -> Places:
@@ -161,6 +176,8 @@ def _of_others(connect: Callable[..., Platform]) -> Connect:
     return connect if takes_equipment else lambda own, _equipment: connect(own)
 
 
-def _not_installed(name: str, error: ModuleNotFoundError) -> str:
-    """What is missing is part of an extra, and how to get it."""
-    return f"platforms.{name} needs what is not installed here ({error.name}): pip install 'segue[{name}]' brings it."
+def _not_installed(name: str, error: ImportError) -> str:
+    """What is missing, and how to get it if it is part of an extra."""
+    what = error.name or str(error)
+    advice = f": pip install 'segue[{name}]' brings it" if name in _OURS else ""
+    return f"platforms.{name} needs what is not installed here ({what}){advice}."

@@ -222,7 +222,8 @@ class Serving:
         return traits is not None and traits.can_attach and is_given
 
     async def _enclose(self, session_id: str, file: Attachment, text: str) -> None:
-        await self._door.write(enclose, self._posting, session_id, file, text, time.time())
+        run_id = self.gateway.presence.run.id
+        await self._door.write(enclose, self._posting, run_id, session_id, file, text, time.time())
         self.gateway.sent()
 
     def _tools(self, scope: Scope, agent: str = DEFAULT_AGENT) -> list[Tool]:

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -61,7 +61,6 @@ def run() -> None:
         platforms, missing = cast_of(settings, store)
         for name, sentence in missing.items():
             logging.error("%s is left out: %s", name, sentence)
-        store.write(OWNER_AT_CONSOLE, note_left_out, missing)
         if not any(said.enabled for said in settings.platforms.values()):
             logging.warning(
                 "Only jobs and programs are heard here: name a platform under `platforms` in config.yaml to be reached"
@@ -72,7 +71,7 @@ def run() -> None:
         os.execv(sys.executable, [sys.executable, "-m", "segue", *sys.argv[1:]])  # noqa: S606 - ourselves
 
 
-async def _live(settings: Settings, store: SqlStore, platforms: Sequence[Platform], missing: Collection[str]) -> bool:
+async def _live(settings: Settings, store: SqlStore, platforms: Sequence[Platform], missing: Mapping[str, str]) -> bool:
     """One life; whether another one is wanted."""
     from segue.app.serving import Serving, settle_in
     from segue.web.listening import listen
@@ -95,7 +94,9 @@ async def _live(settings: Settings, store: SqlStore, platforms: Sequence[Platfor
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     loop.add_signal_handler(signal.SIGHUP, restart)
-    serving = Serving(settings, store, this_run(GATEWAY), platforms, restart)
+    run = this_run(GATEWAY)
+    store.write(OWNER_AT_CONSOLE, note_left_out, run.id, missing)
+    serving = Serving(settings, store, run, platforms, restart)
     serving.begin()
     settle_in()
     premises = Premises(settings, store, serving)
@@ -137,7 +138,7 @@ def stop() -> None:
 def restart() -> None:
     """Let the gateway of this home begin anew, if its settings let it."""
     with app.open_for_reading() as store:
-        missing = store.read(OWNER_AT_CONSOLE, left_out)
+        missing = store.read(OWNER_AT_CONSOLE, lambda tx: left_out(tx, [run.id for run in tx.leases.open_runs()]))
     for sentence in _check_settings(missing):
         note(sentence)
     _signal(signal.SIGHUP)

@@ -69,7 +69,8 @@ def told_of(files: Sequence[Attachment]) -> list[str]:
 
 def _line(file: Attachment) -> str:
     facts = [f"“{file.name.translate(_UNQUOTABLE)}”", file.kind, *([] if file.size is None else [size(file.size)])]
-    place = f"attachments/{place_of(file.sha256)}" if file.sha256 else f"not kept: {file.reason or 'it is elsewhere'}"
+    why = (file.reason or "it is elsewhere").translate(_UNQUOTABLE)
+    place = f"attachments/{place_of(file.sha256)}" if file.sha256 else f"not kept: {why}"
     return f"[file {', '.join(facts)}; {place}]"
 
 

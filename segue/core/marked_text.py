@@ -4,8 +4,10 @@ Marks are told by the characters between which they stand. Of two that touch, on
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
+from itertools import accumulate
 from typing import NamedTuple
 
 
@@ -63,8 +65,12 @@ def indented(piece: Marked, first: str, others: str) -> Marked:
     added = {0: first, **dict.fromkeys(free, others)}
     lines = (added.get(at, "") + line for at, line in zip(starts, piece.text.split("\n"), strict=True))
 
+    places = sorted(added)
+    before = [0, *accumulate(len(added[at]) for at in places)]
+
     def moved(place: int, *, is_end: bool) -> int:
-        return place + sum(len(more) for at, more in added.items() if at < place or (at == place and not is_end))
+        passed = bisect_left(places, place) if is_end else bisect_right(places, place)
+        return place + before[passed]
 
     marks = (
         mark._replace(start=moved(mark.start, is_end=False), end=moved(mark.end, is_end=True)) for mark in piece.marks

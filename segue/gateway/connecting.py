@@ -96,8 +96,8 @@ class _Door(Intake):
     async def advance(self, cursor: Cursor) -> None:
         await self._desk.advance(self._platform.name, self._platform.account, cursor)
 
-    async def is_heard(self, source: SessionSource) -> bool:
-        return await self._desk.is_heard(source)
+    async def is_heard(self, source: SessionSource, *, is_mention: bool) -> bool:
+        return await self._desk.is_heard(source, is_mention=is_mention)
 
     async def is_welcome(self, source: SessionSource) -> bool:
         return await self._desk.is_welcome(source)

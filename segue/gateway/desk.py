@@ -73,9 +73,9 @@ class Desk:
         """Somebody has deleted what they said."""
         await self._door.write(withdraw, source, message_id, time.time())
 
-    async def is_heard(self, source: SessionSource) -> bool:
-        """Whether what somebody says to us is answered."""
-        return await self._door.read(is_heard, source, self._routing)
+    async def is_heard(self, source: SessionSource, *, is_mention: bool) -> bool:
+        """Whether what somebody says is answered."""
+        return await self._door.read(is_heard, source, self._routing, is_mention=is_mention)
 
     async def is_welcome(self, source: SessionSource) -> bool:
         """Whether somebody may bring us into a chat."""

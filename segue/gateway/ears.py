@@ -8,7 +8,7 @@ from segue.core.inbox import Entry, InboxState, Want
 from segue.core.messages import draft
 from segue.gateway.holding import LaneHolder
 from segue.ports.store import Transaction
-from segue.sessions.answering import is_waiting
+from segue.sessions.answering import is_waiting, message_of
 from segue.sessions.leasing import hold
 from segue.sessions.recording import append_message
 
@@ -68,9 +68,6 @@ class LaneEars(Hears):
         if entry is None:
             append_message(tx, turn.session_id, draft("user", text, turn.begun_at))
             return
-        said = draft(
-            "user", entry.content, entry.admitted_at, author=entry.author, platform_message_id=entry.message_id
-        )
-        append_message(tx, turn.session_id, said)
+        append_message(tx, turn.session_id, message_of(entry))
         if is_waiting(tx, entry):
             tx.inbox.change([entry], state=str(InboxState.RUNNING), turn_id=turn.id, session_id=turn.session_id)

@@ -111,9 +111,9 @@ class Watcher:
         if keeping is not None:
             await self._tidy(keeping)
         if self._watching.sweep and time.monotonic() >= self._sweep_at:
-            self._sweep_at = time.monotonic() + DAY
             if gone := await asyncio.to_thread(self._watching.sweep):
                 _log.info("%s that nothing needs any more were removed.", count(gone, "attachment"))
+            self._sweep_at = time.monotonic() + DAY
         await self._door.write_beside(clear_rows)
 
     async def let_go(self) -> None:

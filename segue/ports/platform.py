@@ -127,8 +127,8 @@ class Intake(Protocol):
         A cursor that comes with a message moves with it; this is for what brings none.
         """
 
-    async def is_heard(self, source: SessionSource) -> bool:
-        """Whether what somebody says to us there is answered. Of nobody else files are fetched."""
+    async def is_heard(self, source: SessionSource, *, is_mention: bool) -> bool:
+        """Whether what somebody says there is answered, addressed to us or not. Files of nothing else are fetched."""
 
     async def is_welcome(self, source: SessionSource) -> bool:
         """Whether somebody may bring us into a chat: they would be heard there, or told how to be."""

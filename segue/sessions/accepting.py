@@ -122,7 +122,8 @@ def _versions_waiting(tx: Transaction, entry: Entry) -> list[Entry]:
     """What still waits of a message, and is replaced by its newest version."""
     if entry.edit == ORIGINAL:
         return []
-    return [one for one in tx.inbox.named(entry) if one.state == InboxState.WAITING]
+    waiting = [one for one in tx.inbox.named(entry) if one.state == InboxState.WAITING]
+    return [one for one in waiting if one.person == entry.person]  # nobody edits what another has said
 
 
 def withdraw(tx: Transaction, source: SessionSource, message_id: str, now: float) -> int:

@@ -107,23 +107,23 @@ def _ignored(tx: Transaction, inbound: Inbound, routing: Routing, keys: KeyRules
     return Ignored(access.reason)
 
 
-def is_heard(tx: Transaction, source: SessionSource, routing: Routing) -> bool:
-    """Whether what somebody says to us is answered."""
-    return isinstance(_access(tx, source, routing), Allowed)
+def is_heard(tx: Transaction, source: SessionSource, routing: Routing, *, is_mention: bool = True) -> bool:
+    """Whether what somebody says is answered, if it is addressed to us or if it is not."""
+    return isinstance(_access(tx, source, routing, is_mention=is_mention), Allowed)
 
 
 def is_welcome(tx: Transaction, source: SessionSource, routing: Routing) -> bool:
     """Whether somebody may bring us into a chat: they would be heard there, or told how to be."""
-    return isinstance(_access(tx, source, routing), Allowed | AskToPair)
+    return isinstance(_access(tx, source, routing, is_mention=True), Allowed | AskToPair)
 
 
-def _access(tx: Transaction, source: SessionSource, routing: Routing) -> Access:
-    """What becomes of something that is said to us."""
+def _access(tx: Transaction, source: SessionSource, routing: Routing, *, is_mention: bool) -> Access:
+    """What becomes of something that is said."""
     source, rules = kept_source(source), routing.access(source.platform)
     if rules is None:
         return Allowed(Role.PERSON)
     known = known_as(tx, source, rules_with_owners(tx, routing.keys))
-    return decide(source, rules, known, is_mention=True)
+    return decide(source, rules, known, is_mention=is_mention)
 
 
 def may_still_speak(tx: Transaction, entry: Entry, routing: Routing) -> bool:

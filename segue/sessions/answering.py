@@ -209,18 +209,20 @@ def _messages(tx: Transaction, batch: Batch) -> list[Draft]:
     told = [left_out([entry.text for entry in unanswered])] if unanswered else []
     return [
         *(draft("user", text, batch.now) for text in told),
-        *(
-            draft(
-                "user",
-                entry.content,
-                entry.admitted_at,
-                author=entry.author,
-                platform_message_id=entry.message_id,
-                attachments=[file.as_item() for file in attachments_in(entry.attachments)] or None,
-            )
-            for entry in batch.entries
-        ),
+        *map(message_of, batch.entries),
     ]
+
+
+def message_of(entry: Entry) -> Draft:
+    """What was said, as a message of a conversation."""
+    return draft(
+        "user",
+        entry.content,
+        entry.admitted_at,
+        author=entry.author,
+        platform_message_id=entry.message_id,
+        attachments=[file.as_item() for file in attachments_in(entry.attachments)] or None,
+    )
 
 
 def furnish(tx: Transaction, opened: Opened, house: House) -> Opened:

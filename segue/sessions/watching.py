@@ -1,7 +1,7 @@
 """Whether the gateway does its work: who is there, what is connected, what waits and what went wrong."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -71,7 +71,7 @@ def watch(tx: Transaction, is_gone: IsGone) -> Watch:
         now=now,
         gateways=living_gateways(tx, is_gone),
         platforms=_platforms(tx, alive),
-        left_out=left_out(tx) if tx.scope.sees_all and alive else {},
+        left_out=left_out(tx, alive) if tx.scope.sees_all else {},
         inbox={state: inbox.get(state, 0) for state in (*OPEN, *UNANSWERED)},
         outbox={state: outbox.get(state, 0) for state in (*UNSENT, OutboxState.DEAD)},
         unattended=[queue for queue in tx.inbox.queues() if lane_lease(queue.lane_key) not in worked_in],
@@ -97,14 +97,21 @@ def addresses(tx: Transaction) -> dict[str, str]:
     return kept
 
 
-def note_left_out(tx: Transaction, sentences: Mapping[str, str]) -> None:
+def note_left_out(tx: Transaction, run_id: str, sentences: Mapping[str, str]) -> None:
     """Note why a gateway that begins does not connect to platforms that are named."""
-    tx.meta.set(_LEFT_OUT, json.dumps(dict(sentences)))
+    open_runs = {run.id for run in tx.leases.open_runs()} | {run_id}
+    kept = {one: told for one, told in _all_left_out(tx).items() if one in open_runs} | {run_id: dict(sentences)}
+    tx.meta.set(_LEFT_OUT, json.dumps(kept))
 
 
-def left_out(tx: Transaction) -> dict[str, str]:
-    """A sentence for each platform that the last gateway could not connect to."""
-    kept: dict[str, str] = json.loads(tx.meta.get(_LEFT_OUT) or "{}")
+def left_out(tx: Transaction, run_ids: Collection[str]) -> dict[str, str]:
+    """A sentence for each platform that one of these gateways could not connect to."""
+    known = _all_left_out(tx)
+    return {name: sentence for run_id in run_ids for name, sentence in known.get(run_id, {}).items()}
+
+
+def _all_left_out(tx: Transaction) -> dict[str, dict[str, str]]:
+    kept: dict[str, dict[str, str]] = json.loads(tx.meta.get(_LEFT_OUT) or "{}")
     return kept
 
 

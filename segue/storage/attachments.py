@@ -9,13 +9,13 @@ import hashlib
 import os
 import secrets
 import time
-from collections.abc import AsyncIterable, Collection
+from collections.abc import AsyncIterable, Callable, Collection
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, ParamSpec, TypeVar
 
 from segue.core.attachments import Attachment, attachment, is_digest, place_of
-from segue.core.errors import NotFound, StoreError, StoreFull
+from segue.core.errors import NotFound, StoreFull
 from segue.ports.files import Files
 from segue.storage.guards import make_private_folder
 
@@ -23,6 +23,9 @@ LARGEST, MOST = 20_000_000, 2_000_000_000
 ABANDONED_SECONDS = 3600.0
 """After which a file that nobody finished to write, or that no message has come to need, is nobody's."""
 _PART = ".part"
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class AttachmentFolder(Files):
@@ -34,25 +37,28 @@ class AttachmentFolder(Files):
         """Bytes of everything that is there; counted when it is first asked for."""
 
     async def keep(self, pieces: AsyncIterable[bytes], name: str | None, kind: str | None) -> Attachment:
-        part = await asyncio.to_thread(self._begin)
+        part = await self._ours(self._begin)
         digest, size = hashlib.sha256(), 0
         try:
             with part.open("r+b") as file:
                 async for piece in pieces:
                     size += len(piece)
-                    if reason := self._refusal(size):
+                    if reason := await self._ours(self._refusal, size):
                         return attachment(name, kind, reason=reason)
                     digest.update(piece)
-                    await asyncio.to_thread(file.write, piece)
-                await asyncio.to_thread(_onto_disk, file)
-            await asyncio.to_thread(self._settle, part, digest.hexdigest(), size)
-        except OSError as error:
-            if error.errno is None or isinstance(error, ConnectionError | TimeoutError):
-                raise  # of whoever brings the pieces
-            raise StoreFull(f"A file that was sent cannot be kept in {self._folder}: {error.strerror}.") from error
+                    await self._ours(file.write, piece)
+                await self._ours(_onto_disk, file)
+            await self._ours(self._settle, part, digest.hexdigest(), size)
         finally:
             part.unlink(missing_ok=True)
         return attachment(name, kind, size, digest.hexdigest())
+
+    async def _ours(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Work on the disk, in a thread; what goes wrong there is the store's trouble, and nobody else's."""
+        try:
+            return await asyncio.to_thread(work, *args, **kwargs)
+        except OSError as error:
+            raise StoreFull(f"A file that was sent cannot be kept in {self._folder}: {error.strerror}.") from error
 
     def path_of(self, file: Attachment) -> Path:
         path = self._folder / place_of(file.sha256) if is_digest(file.sha256) else None
@@ -60,44 +66,46 @@ class AttachmentFolder(Files):
             raise NotFound(f"The file “{file.name}” is not there any more.")
         return path
 
-    def remove(self, digests: Collection[str]) -> int:
-        """Remove files for good; how many there were."""
-        found = [self._folder / place_of(digest) for digest in digests if is_digest(digest)]
-        there = [path for path in found if path.is_file()]
-        for path in there:
-            path.unlink(missing_ok=True)
+    def remove(self, digests: Collection[str], before: float | None = None) -> int:
+        """Remove files for good; how many there were. What was kept, or kept again, since a moment stays."""
+        gone = 0
+        for path in (self._folder / place_of(digest) for digest in digests if is_digest(digest)):
+            found = _stat(path)
+            if found is not None and (before is None or found.st_mtime < before):
+                path.unlink(missing_ok=True)
+                gone += 1
         self._held = None
-        return len(there)
+        return gone
 
     def unneeded(self, needed: Collection[str], now: float | None = None) -> list[str]:
         """The files that no message needs, and none can be about to; what broke off is removed on the way."""
         before = (time.time() if now is None else now) - ABANDONED_SECONDS
         for part in self._folder.glob(f"*{_PART}"):
-            if part.stat().st_mtime < before:
+            if _is_older(part, before):
                 part.unlink(missing_ok=True)
         kept = [path for path in self._folder.glob("??/*") if is_digest(path.name) and path.name not in needed]
-        return [path.name for path in kept if path.stat().st_mtime < before]
+        return [path.name for path in kept if _is_older(path, before)]
 
     def _refusal(self, size: int) -> str | None:
         if size > self.largest:
             return f"it is larger than {self.largest / 1_000_000:g} MB"
         if self._count() + size > self._most:
-            return "there is no room left for attachments"
+            self._held = None  # others may have removed some
+            if self._count() + size > self._most:
+                return "there is no room left for attachments"
         return None
 
     def _count(self) -> int:
         if self._held is None:
-            self._held = sum(path.stat().st_size for path in self._folder.glob("??/*"))
+            found = (_stat(path) for path in self._folder.glob("??/*"))
+            self._held = sum(one.st_size for one in found if one is not None)
         return self._held
 
     def _begin(self) -> Path:
-        try:
-            make_private_folder(self._folder.parent)
-            make_private_folder(self._folder)
-            part = self._folder / f"{secrets.token_hex(8)}{_PART}"
-            os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_RDWR, 0o600))
-        except OSError as error:
-            raise StoreError(f"Nothing can be kept in {self._folder}: {error.strerror}.") from error
+        make_private_folder(self._folder.parent)
+        make_private_folder(self._folder)
+        part = self._folder / f"{secrets.token_hex(8)}{_PART}"
+        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_RDWR, 0o600))
         return part
 
     def _settle(self, part: Path, digest: str, size: int) -> None:
@@ -114,6 +122,19 @@ class AttachmentFolder(Files):
             finally:
                 with suppress(OSError):
                     os.close(descriptor)
+
+
+def _stat(path: Path) -> os.stat_result | None:
+    """What is known of a file that others may just be removing or naming."""
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return None
+
+
+def _is_older(path: Path, moment: float) -> bool:
+    found = _stat(path)
+    return found is not None and found.st_mtime < moment
 
 
 def _onto_disk(file: IO[bytes]) -> None:

@@ -66,8 +66,8 @@ class Ledger(Intake):
     async def advance(self, cursor: Cursor) -> None:
         self.cursors[cursor.name] = cursor.value
 
-    async def is_heard(self, source: SessionSource) -> bool:
-        return self._welcome(source)
+    async def is_heard(self, source: SessionSource, *, is_mention: bool) -> bool:
+        return is_mention and self._welcome(source)
 
     async def is_welcome(self, source: SessionSource) -> bool:
         return self._welcome(source)

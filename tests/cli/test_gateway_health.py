@@ -105,7 +105,7 @@ def test_the_doctor_names_platforms_that_are_not_connected(home: Path, run: Run)
         gateway, now = live_run(store), time.time()
         note_link(store, LinkRow("telegram", "", gateway.id, LinkState.CONNECTED, now))
         note_link(store, LinkRow("matrix", "", gateway.id, LinkState.RESTING, now - 60, 3, "Nobody answers.", now))
-        store.write(OWNER, note_left_out, {"slack": "It is not installed."})
+        store.write(OWNER, note_left_out, gateway.id, {"slack": "It is not installed."})
     assert [one["says"] for one in examined(run)["platforms"]] == [
         "matrix is not connected: Nobody answers.",
         "slack is left out: It is not installed.",

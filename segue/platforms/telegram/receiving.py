@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from segue.core.inbound import Cursor
-from segue.core.sources import SessionSource
+from segue.platforms.telegram.failing import TelegramFailed
 from segue.platforms.telegram.fetching import Fetch
 from segue.platforms.telegram.fields import number_of
 from segue.platforms.telegram.inbound import Message, Moved, Ourselves, Renamed, read_update
@@ -43,6 +43,8 @@ class Receiving:
             if number is not None:
                 await self.take(told, Cursor(UPDATES, str(number)))
         last = next((str(number) for number, _ in reversed(read) if number is not None), None)
+        if updates and last is None:
+            raise TelegramFailed("Telegram brings updates without a number, so that they would come for ever.")
         if last is not None and await self._intake.cursor(UPDATES) != last:
             await self._intake.advance(Cursor(UPDATES, last))
 
@@ -56,7 +58,8 @@ class Receiving:
         match told:
             case Message(inbound, media, album):
                 is_mention = inbound.is_mention or album in self._albums
-                files = () if media is None or not await self._is_heard(inbound.source) else (await self._fetch(media),)
+                is_heard = media is not None and await self._intake.is_heard(inbound.source, is_mention=is_mention)
+                files = (await self._fetch(media),) if media is not None and is_heard else ()
                 await self._intake.receive(inbound._replace(files=files, is_mention=is_mention, cursor=cursor))
                 return
             case Renamed(source):
@@ -65,10 +68,6 @@ class Receiving:
                 _log.info("The group %s on Telegram has become %s, and is another chat from now on.", old, new)
         if cursor is not None:
             await self._intake.advance(cursor)
-
-    async def _is_heard(self, source: SessionSource) -> bool:
-        """Whether it matters what somebody sends along: nobody fills the disk who is not listened to."""
-        return await self._intake.is_heard(source)
 
     async def _note_album(self, told: _Read) -> None:
         if not isinstance(told, Message) or told.album is None or not told.inbound.is_mention:
