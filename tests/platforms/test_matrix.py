@@ -112,6 +112,26 @@ def test_threads_replies_edits_and_names_are_heard_in_a_group(house: MatrixHouse
     run(work())
 
 
+def test_an_answer_to_us_is_known_as_such_though_the_homeserver_stumbles(
+    synapse: Synapse, trouble: Troublesome, tmp_path: Path
+) -> None:
+    house = MatrixHouse(tmp_path, trouble.url, synapse.register("segue"))
+
+    async def work() -> None:
+        ledger, url = Ledger(), synapse.url
+        ann, bob = (Person(url, synapse.register(name)) for name in ("ann", "bob"))
+        async with ann, bob, house.at_work(ledger) as adapter:
+            room = await ann.create_room(house.user.user_id, bob.user_id)
+            await ann.wait_for_member(room, house.user.user_id)
+            sent = await adapter.send(post(room, "It is late."))
+            trouble.answer("GET .*/event/", 502, times=1)
+            await ann.say(room, "How late?", reply_to=sent.message_id or "")
+            await until(lambda: ledger.texts[-1:] == ["How late?"])
+            assert [(one.text, one.is_mention) for one in ledger.accepted if not one.is_own] == [("How late?", True)]
+
+    run(work())
+
+
 def test_what_is_taken_back_is_withdrawn_and_not_said_after_a_restart(house: MatrixHouse, synapse: Synapse) -> None:
     async def work() -> None:
         ledger = Ledger()

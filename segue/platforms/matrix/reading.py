@@ -4,6 +4,7 @@ What is read twice is known by its event id. What a homeserver leaves out, becau
 for.
 """
 
+import asyncio
 import json
 import logging
 import time
@@ -47,6 +48,8 @@ WAIT = 30.0
 """Seconds in which a homeserver answers that nothing has happened."""
 GRACE = 30.0
 PAGE = 100
+AGAIN = 1.0
+"""Seconds after which something that could not be had is asked for once more."""
 MANY_KEYS = 100
 """A homeserver that tells our device so much at once has more to tell."""
 _NONE: dict[str, Any] = {"types": []}
@@ -210,16 +213,19 @@ class Reader:
         return inbound._replace(files=(await fetched(self._line, self._files, media),))
 
     async def _event(self, room_id: str, event_id: str | None) -> Event | None:
-        """One that was told of earlier; None when it is not to be had."""
-        if event_id is None:
-            return None
-        try:
-            event = await self._line.ask("GET", "v3", "rooms", room_id, "event", event_id)
-        except LoggedOut:
-            raise
-        except Refused:
-            return None
-        return self._client.opened(room_id, event) or event
+        """One that was told of earlier; None when it is not to be had, also not in a moment."""
+        for pause in (AGAIN, 0.0) if event_id is not None else ():
+            try:
+                event = await self._line.ask("GET", "v3", "rooms", room_id, "event", str(event_id))
+            except LoggedOut:
+                raise
+            except Refused as refused:
+                if not (refused.is_busy or refused.is_broken):
+                    return None
+                await asyncio.sleep(max(pause, min(refused.seconds or 0.0, WAIT)) if pause else 0.0)
+            else:
+                return self._client.opened(room_id, event) or event
+        return None
 
     def _is_redacted(self, event: Event) -> bool:
         return event.get("type") == ENCRYPTED and not content_of(event)
