@@ -208,7 +208,9 @@ class Reader:
         answered = await self._event(room.id, answered_by(original or event))
         inbound = inbound_from(event, room, self._me, original, answered)
         media = media_of(event)
-        if inbound is None or inbound.is_own or media is None or not await self._intake.is_heard(inbound.source):
+        if inbound is None or inbound.is_own or media is None:
+            return inbound
+        if not await self._intake.is_heard(inbound.source, is_mention=inbound.is_mention):
             return inbound
         return inbound._replace(files=(await fetched(self._line, self._files, media),))
 
