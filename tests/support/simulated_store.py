@@ -32,7 +32,7 @@ MOVED = """
     BEGIN INSERT INTO moved VALUES ('{table}', OLD.id, OLD.state, NEW.state); END"""
 """What has come to its end stays there; whatever does not is noted."""
 WRITTEN = (
-    "CREATE TEMP TABLE written (number INTEGER PRIMARY KEY AUTOINCREMENT, id INTEGER, is_whole INTEGER)",
+    "CREATE TEMP TABLE written (number INTEGER PRIMARY KEY, id INTEGER, is_whole INTEGER)",
     """
     CREATE TEMP TRIGGER outbox_begun AFTER INSERT ON outbox
     BEGIN INSERT INTO written (id, is_whole) VALUES (NEW.id, NEW.state <> 'draft'); END""",
