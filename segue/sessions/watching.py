@@ -18,26 +18,14 @@ _LEFT_OUT = "gateway:left_out"
 _PLATFORMS = platform_lease("", "").removesuffix(":")
 
 
-class Connected(NamedTuple):
-    """A platform that a gateway looks after, with the account if it is not the only one, and how it stands."""
-
-    platform: str
-    account: str
-    state: str
-    since: float
-    """When it came into this state."""
-    failures: int = 0
-    trouble: str | None = None
-    retry_at: float | None = None
-
-
 class Watch(NamedTuple):
     """How things stand at one moment."""
 
     now: float
     """By the clock of the database."""
     gateways: Sequence[Run]
-    platforms: Sequence[Connected]
+    platforms: Sequence[LinkRow]
+    """Those that a gateway looks after, and how they stand."""
     left_out: Mapping[str, str]
     """Why platforms that are named are not among them."""
     inbox: dict[str, int]
@@ -125,17 +113,15 @@ def _held(tx: Transaction, beginning: str, alive: dict[str, Run]) -> list[HeldLe
     return [lease for lease in tx.leases.unexpired(beginning) if lease.owner in alive]
 
 
-def _platforms(tx: Transaction, alive: dict[str, Run]) -> list[Connected]:
-    """What gateways that are alive say of their platforms; of one that has said nothing yet, that it is begun."""
+def _platforms(tx: Transaction, alive: dict[str, Run]) -> list[LinkRow]:
+    """What gateways that are alive say of their platforms; of one that has said nothing yet, that it is begun.
+
+    What others say of their failures is for the owner alone.
+    """
     told = {(link.platform, link.account): link for link in tx.leases.links() if link.run_id in alive}
     for lease in _held(tx, _PLATFORMS, alive):
         _, platform, account = lease.name.split(":", 2)
         if told.get((platform, account)) is None or told[platform, account].run_id != lease.owner:
             told[platform, account] = LinkRow(platform, account, lease.owner, LinkState.CONNECTING, lease.taken_at)
-    return [_connected(one, knows_why=tx.scope.sees_all) for _, one in sorted(told.items())]
-
-
-def _connected(link: LinkRow, *, knows_why: bool) -> Connected:
-    """What others say of their failures is for the owner alone."""
-    trouble = link.trouble if knows_why else None
-    return Connected(link.platform, link.account, link.state, link.since, link.failures, trouble, link.retry_at)
+    found = [link for _, link in sorted(told.items())]
+    return found if tx.scope.sees_all else [link._replace(trouble=None) for link in found]

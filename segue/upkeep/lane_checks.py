@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from segue.core.inbox import InboxState
-from segue.core.links import LinkState
+from segue.core.links import LinkRow, LinkState
 from segue.core.moments import DAY, instant
 from segue.core.outbox import Letter, OutboxState
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.sources import BATCH, CRON
 from segue.core.text import count, one_line
 from segue.ports.store import Transaction
-from segue.sessions.watching import Connected, Watch, long_interrupted, watch
+from segue.sessions.watching import Watch, long_interrupted, watch
 from segue.upkeep.findings import Finding, Patient, advice
 from segue.upkeep.living import is_gone
 
@@ -61,7 +61,7 @@ def check_platforms(patient: Patient) -> list[Finding]:
     ]
 
 
-def _name(one: Connected) -> str:
+def _name(one: LinkRow) -> str:
     return one_line(f"{one.platform}:{one.account}" if one.account else one.platform)
 
 
