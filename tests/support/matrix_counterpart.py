@@ -97,7 +97,7 @@ class MatrixCounterpart(Counterpart):
         await (await self._ann()).redact(self._room, message_id)
         link = self._adapters[-1]._link
         assert link is not None
-        await until(lambda: message_id in link.reader.redacted)
+        await until(lambda: message_id in link.taker.redacted)
 
     async def send_file(self, name: str, content: bytes, text: str = "") -> str:
         return await (await self._ann()).share(self._room, name, content, "application/octet-stream", text or None)

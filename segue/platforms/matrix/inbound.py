@@ -124,10 +124,9 @@ def unreadable_from(event: Event, room: Room) -> Inbound | None:
     return Inbound(source_of(event, room, thread_of(event)), event["event_id"], UNREADABLE, is_mention=True)
 
 
-def read_later(inbound: Inbound, room: Room, event_id: str) -> Inbound:
-    """A message whose key has come at last; where it was told of before, these are its words."""
-    was_told = room.chat_type == "dm" and inbound.edit == ORIGINAL
-    return inbound._replace(edit=f"decrypted:{event_id}") if was_told else inbound
+def read_later(inbound: Inbound, event_id: str) -> Inbound:
+    """A message that was told of before, and whose key has come at last: these are its words."""
+    return inbound._replace(edit=f"decrypted:{event_id}") if inbound.edit == ORIGINAL else inbound
 
 
 def unaddressed(text: str, me: Me) -> str:

@@ -84,12 +84,12 @@ class _Opening:
 
     def __init__(self, sealed: Any) -> None:
         try:
-            key = unpaddedbase64.decode_base64(sealed["key"]["k"])
-            start = unpaddedbase64.decode_base64(sealed["iv"])
-            self._expected = unpaddedbase64.decode_base64(sealed["hashes"]["sha256"])
+            key = _decoded(sealed["key"]["k"])
+            start = _decoded(sealed["iv"])
+            self._expected = _decoded(sealed["hashes"]["sha256"])
             counter = Counter.new(64, prefix=start[:8], initial_value=int.from_bytes(start[8:], "big"))
             self._cipher = AES.new(key, AES.MODE_CTR, counter=counter)
-        except (KeyError, TypeError, ValueError) as error:
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             raise _NotHad("its key is no key") from error
         self._digest = hashlib.sha256()
 
@@ -100,6 +100,12 @@ class _Opening:
     def check(self) -> None:
         if not hmac.compare_digest(self._digest.hexdigest().encode(), self._expected.hex().encode()):
             raise _NotHad("somebody has changed it on the way")
+
+
+def _decoded(said: object) -> bytes:
+    if not isinstance(said, str):
+        raise TypeError("no text")
+    return bytes(unpaddedbase64.decode_base64(said))
 
 
 async def _pieces_of(path: Path) -> AsyncIterator[bytes]:
