@@ -52,7 +52,8 @@ class Reader:
         self._me = me
         self._porter = porter
         self._taker = taker
-        self._cursor = f"sync:{me.user_id}"
+        self._ours = f"sync:{me.user_id}"
+        self._device = f"{self._ours}:{client.device_id}"
 
     async def look_around(self) -> str:
         """Learn which rooms there are, and who invites us; where to read on from."""
@@ -60,11 +61,21 @@ class Reader:
         said = await self._sync(_SNAPSHOT, None, never_asked_before, seconds=300.0)
         await self._client.hear({"rooms": said.get("rooms", {})})
         self._porter.hear(said.get("rooms", {}))
-        since = await self._intake.cursor(self._cursor)
-        if since is None:  # what was said before we were there is not for us
-            since = str(said["next_batch"])
-            await self._intake.advance(Cursor(self._cursor, since))
-        return since
+        return await self._intake.cursor(self._device) or await self._begin(said)
+
+    async def _begin(self, said: Mapping[str, Any]) -> str:
+        """The first time of this device. What was said before any device of ours was there is not for us.
+
+        Who reads from a place has heard what the device was told up to there, and the homeserver forgets it. So the
+        place of another device is not read from; what happened behind it is asked for, room by room.
+        """
+        now = str(said["next_batch"])
+        await self._hear_keys({name: value for name, value in said.items() if name != "rooms"})
+        if (before := await self._intake.cursor(self._ours)) is not None:
+            rooms = mapping(mapping(said.get("rooms")).get("join"))
+            await self._pass_on({"join": {name: _without_words(one, now) for name, one in rooms.items()}}, before)
+        await self._move(now)
+        return now
 
     async def read(self, since: str) -> None:
         """Pass on everything that is said, until cancelled."""
@@ -74,10 +85,15 @@ class Reader:
             said = await self._sync(_NEWS, since, wait)
             await self._hear(said)
             await self._pass_on(said.get("rooms", {}), since)
-            await self._taker.take_late()
-            await self._taker.keep()
+            await self._move(str(said["next_batch"]))
             since, wait = str(said["next_batch"]), WAIT
-            await self._intake.advance(Cursor(self._cursor, since))
+
+    async def _move(self, place: str) -> None:
+        """Everything up to there has been passed on, or waits for its key."""
+        await self._taker.take_late()
+        await self._taker.keep()
+        for cursor in (self._ours, self._device):
+            await self._intake.advance(Cursor(cursor, place))
 
     async def _sync(
         self, filtered: Mapping[str, Any], since: str | None, wait: float, seconds: float | None = None
@@ -90,8 +106,11 @@ class Reader:
 
     async def _hear(self, said: Mapping[str, Any]) -> None:
         """Take keys first, all that there are: the messages behind them need them."""
-        await self._client.hear(said)
         self._porter.hear(said.get("rooms", {}))
+        await self._hear_keys(said)
+
+    async def _hear_keys(self, said: Mapping[str, Any]) -> None:
+        await self._client.hear(said)
         while len(said.get("to_device", {}).get("events", [])) >= MANY_KEYS:
             said = await self._sync(_KEYS_ALONE, str(said["next_batch"]), 0.0)
             await self._client.hear({name: value for name, value in said.items() if name != "rooms"})
@@ -153,3 +172,10 @@ class Reader:
                 raise
             _log.warning("What was said in %s is passed over: %s", room_id, refused)
             return {}
+
+
+def _without_words(room: Mapping[str, Any], now: str) -> dict[str, Any]:
+    """A room as if everything in it had been left out."""
+    known = (events_in(mapping(room.get(name)).get("events")) for name in ("state", "timeline"))
+    state = [event for events in known for event in events if "state_key" in event]
+    return {"state": {"events": state}, "timeline": {"limited": True, "prev_batch": now}}
