@@ -1,6 +1,7 @@
 """What anybody can write into a room stops nobody else from being heard, and costs little."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -229,5 +230,124 @@ def test_words_that_come_late_are_a_version_of_what_was_told(
             assert (late.text, late.edit) == ("the words", "decrypted:$late" if is_told else "")
             await bench.taker.take_late()
             assert len(bench.ledger.brought) == len(bench.ledger.accepted)
+
+    run(work())
+
+
+# What a message points at
+
+EDIT = {
+    "msgtype": "m.text",
+    "body": "* no",
+    "m.new_content": {"msgtype": "m.text", "body": "no"},
+    "m.relates_to": {"rel_type": "m.replace", "event_id": "$anns"},
+}
+
+
+def test_a_version_of_what_is_not_to_be_had_is_a_message_of_its_own(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with benched(tmp_path) as bench:
+            await bench.take(said(EDIT, "$edit", EVE))
+            (found,) = bench.ledger.accepted
+            assert (found.message_id, found.edit, found.text) == ("$edit", "", "no")
+
+    run(work())
+
+
+@pytest.mark.parametrize("status", [429, 502])
+def test_while_nobody_can_say_what_is_changed_nothing_is(
+    status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same is read again, and then it is known."""
+    monkeypatch.setattr("segue.platforms.matrix.taking.AGAIN", 0.01)
+    stumbles = [status] * 3
+
+    def answer(_path: tuple[str, ...], _query: Mapping[str, str]) -> dict[str, Any]:
+        if stumbles:
+            raise refusal(stumbles.pop(), {})
+        return text("yes", "$anns")
+
+    async def work() -> None:
+        async with benched(tmp_path, answer=answer) as bench:
+            with pytest.raises(Refused):
+                await bench.take(said(EDIT, "$edit"))
+            assert bench.ledger.brought == []
+            await bench.take(said(EDIT, "$edit"))
+            (found,) = bench.ledger.accepted
+            assert (found.message_id, found.edit, found.text) == ("$anns", "$edit", "no")
+
+    run(work())
+
+
+def test_an_event_that_is_gone_when_asked_for_again_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("segue.platforms.matrix.taking.AGAIN", 0.01)
+    answers = [404, 502]
+
+    def answer(_path: tuple[str, ...], _query: Mapping[str, str]) -> dict[str, Any]:
+        raise refusal(answers.pop(), {})
+
+    async def work() -> None:
+        async with benched(tmp_path, answer=answer) as bench:
+            await bench.take(related({"m.in_reply_to": {"event_id": "$gone"}}))
+            assert bench.ledger.texts == ["x"]
+
+    run(work())
+
+
+def test_a_slow_file_keeps_nobody_waiting_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("segue.platforms.matrix.media.DEADLINE", 0.2)
+
+    async def drip(*_: object) -> AsyncIterator[bytes]:
+        while True:
+            yield b"x"
+            await asyncio.sleep(0.05)
+
+    monkeypatch.setattr("segue.platforms.matrix.media._pieces", drip)
+
+    async def work() -> None:
+        async with benched(tmp_path) as bench:
+            await bench.take(file(), text("/stop", "$stop"))
+            assert bench.ledger.texts[-1] == "/stop"
+            (kept,) = bench.ledger.accepted[0].files
+            assert (kept.sha256, kept.reason) == (None, "it could not be fetched in time")
+            assert not list((tmp_path / "attachments").glob("*.part"))
+
+    run(work())
+
+
+# Who is inside
+
+
+def room_told(summary: dict[str, int], *state: dict[str, Any]) -> dict[str, Any]:
+    return {"rooms": {"join": {ROOM: {"summary": summary, "state": {"events": list(state)}}}}}
+
+
+def state(kind: str, content: dict[str, Any], key: str = "") -> dict[str, Any]:
+    return {**said(content, f"${kind}{key}", ANN, kind), "state_key": key}
+
+
+JOINED = [state("m.room.member", {"membership": "join"}, who) for who in (ANN, "@segue:example.org")]
+TWO = {"m.joined_member_count": 2, "m.invited_member_count": 0}
+
+
+@pytest.mark.parametrize(
+    ("told", "kind"),
+    [
+        (room_told(TWO), "dm"),
+        (room_told(TWO, state("m.room.join_rules", {"join_rule": "invite"})), "dm"),
+        (room_told(TWO, state("m.room.join_rules", {"join_rule": "public"})), "group"),
+        (room_told(TWO, state("m.room.join_rules", {"join_rule": "knock"})), "group"),
+        (room_told({**TWO, "m.invited_member_count": 1}), "group"),
+        (room_told({**TWO, "m.joined_member_count": 40}, *JOINED), "group"),
+        (room_told({}, *JOINED), "group"),
+    ],
+)
+def test_how_many_are_inside_is_what_the_homeserver_counts(told: dict[str, Any], kind: str, tmp_path: Path) -> None:
+    async def work() -> None:
+        async with benched(tmp_path) as bench:
+            await bench.client.hear(told)
+            assert bench.client.room(ROOM).chat_type == kind
 
     run(work())

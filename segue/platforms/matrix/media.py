@@ -21,8 +21,10 @@ from segue.platforms.matrix.failing import Refused, Trouble, Unanswered
 from segue.ports.files import Files
 
 PIECE = 64 * 1024
+DEADLINE = 30.0
+"""Seconds for a file that somebody sent; while it comes nobody is heard, and whoever says stop least of all."""
 PATIENCE = 60.0
-"""Seconds for a whole file."""
+"""Seconds for a file that we send."""
 LONGEST_PAUSE = 10.0
 _SCHEME = "mxc://"
 
@@ -36,6 +38,14 @@ async def fetched(line: Line, files: Files, media: Media) -> Attachment:
     if media.size is not None and media.size > files.largest:
         told = f"it is larger than {files.largest / 1_000_000:g} MB"
         return attachment(media.name, media.kind, media.size, reason=told)
+    try:
+        async with asyncio.timeout(DEADLINE):
+            return await _fetched(line, files, media)
+    except TimeoutError:
+        return attachment(media.name, media.kind, media.size, reason="it could not be fetched in time")
+
+
+async def _fetched(line: Line, files: Files, media: Media) -> Attachment:
     for is_last in (False, True):
         try:
             return await files.keep(_pieces(line, media), media.name, media.kind)
@@ -72,7 +82,7 @@ async def _pieces(line: Line, media: Media) -> AsyncIterator[bytes]:
     if not media.uri.startswith(_SCHEME) or not server or not name:
         raise _NotHad("it does not lie on a homeserver")
     opening = None if media.sealed is None else _Opening(media.sealed)
-    async with line.answering("GET", place("v1", "media", "download", server, name), seconds=PATIENCE) as answer:
+    async with line.answering("GET", place("v1", "media", "download", server, name), seconds=DEADLINE) as answer:
         async for piece in answer.content.iter_chunked(PIECE):
             yield piece if opening is None else opening.opened(piece)
     if opening is not None:

@@ -136,19 +136,21 @@ class Taker:
         return inbound._replace(files=(await fetched(self._line, self._files, media),))
 
     async def _event(self, room_id: str, event_id: str | None) -> Event | None:
-        """One that was told of earlier; None when it is not to be had, also not in a moment."""
-        for pause in (AGAIN, 0.0) if event_id is not None else ():
+        """One that was told of earlier; None when it is not to be had. Raises when that is not known."""
+        if event_id is None:
+            return None
+        for is_last in (False, True):
             try:
-                event = await self._line.ask("GET", "v3", "rooms", room_id, "event", str(event_id))
-            except LoggedOut:
-                raise
+                event = await self._line.ask("GET", "v3", "rooms", room_id, "event", event_id)
             except Refused as refused:
-                if not (refused.is_busy or refused.is_broken):
+                if not (refused.is_busy or refused.is_broken or isinstance(refused, LoggedOut)):
                     return None
-                await asyncio.sleep(max(pause, min(refused.seconds or 0.0, LONGEST_PAUSE)) if pause else 0.0)
+                if is_last or isinstance(refused, LoggedOut):
+                    raise
+                await asyncio.sleep(min(max(AGAIN, refused.seconds or 0.0), LONGEST_PAUSE))
             else:
                 return self._client.opened(room_id, event) or event
-        return None
+        raise AssertionError("one of two is the last")
 
     def _forget(self, event_id: str) -> None:
         self.redacted[event_id] = None
