@@ -1,7 +1,7 @@
 """What anybody can write into a room stops nobody else from being heard, and costs little."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -299,7 +299,7 @@ def test_an_event_that_is_gone_when_asked_for_again_stops_nothing(
 def test_a_slow_file_keeps_nobody_waiting_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("segue.platforms.matrix.media.DEADLINE", 0.2)
 
-    async def drip(*_: object) -> AsyncIterator[bytes]:
+    async def drip(*_: object) -> AsyncGenerator[bytes]:
         while True:
             yield b"x"
             await asyncio.sleep(0.05)

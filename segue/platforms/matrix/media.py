@@ -3,7 +3,8 @@
 import asyncio
 import hashlib
 import hmac
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -48,7 +49,8 @@ async def fetched(line: Line, files: Files, media: Media) -> Attachment:
 async def _fetched(line: Line, files: Files, media: Media) -> Attachment:
     for is_last in (False, True):
         try:
-            return await files.keep(_pieces(line, media), media.name, media.kind)
+            async with aclosing(_pieces(line, media)) as pieces:
+                return await files.keep(pieces, media.name, media.kind)
         except (Refused, Unanswered, _NotHad) as error:
             if is_last or not _may_pass(error):
                 return attachment(media.name, media.kind, media.size, reason=str(error))
@@ -77,7 +79,7 @@ async def sent(line: Line, path: Path, file: Attachment, *, encrypt: bool) -> di
     return {"file": {**keys, "url": uri}} if encrypt else {"url": uri}
 
 
-async def _pieces(line: Line, media: Media) -> AsyncIterator[bytes]:
+async def _pieces(line: Line, media: Media) -> AsyncGenerator[bytes]:
     server, _, name = media.uri.removeprefix(_SCHEME).partition("/")
     if not media.uri.startswith(_SCHEME) or not server or not name:
         raise _NotHad("it does not lie on a homeserver")
