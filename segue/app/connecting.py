@@ -97,7 +97,7 @@ def _made(settings: Settings, name: str, places: Places) -> Platform:
         raise Invalid(_not_installed(name, error)) from error
     except Exception as error:  # of an adapter of others anything may come, and the rest begins
         raise Invalid(
-            f"platforms.{name} cannot be made by what is installed for it: {type(error).__name__}: {error}"
+            f"platforms.{name} cannot be made by what is installed for it: {type(error).__name__}: {error}."
         ) from error
 
 

@@ -162,7 +162,8 @@ class Connection:
                 continue
             except Exception as error:  # noqa: BLE001 - of an adapter anything may come, and the others go on
                 self.link.failures += 1
-                self._down(_told(error), retry=self._pause())
+                is_worn_out = self.link.failures >= MOST_FAILURES
+                self._down(_told(error), LinkState.RESTING if is_worn_out else LinkState.FAILED, self._pause())
             await self._note()
             if self.link.failures >= MOST_FAILURES:
                 await asyncio.sleep(KEPT_SECONDS)

@@ -67,7 +67,7 @@ class Ledger(Intake):
         self.cursors[cursor.name] = cursor.value
 
     async def is_heard(self, source: SessionSource, *, is_mention: bool) -> bool:
-        return is_mention and self._welcome(source)
+        return (is_mention or source.chat_type == "dm") and self._welcome(source)
 
     async def is_welcome(self, source: SessionSource) -> bool:
         return self._welcome(source)

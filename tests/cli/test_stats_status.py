@@ -96,7 +96,7 @@ def test_status_is_data_for_programs_too(run: Run, office: Path) -> None:
         *("home", "config", "database", "database_bytes", "notices", "recent", "sources"),
         *("sessions", "messages", "lanes", "trash", "gateway", "inbox", "outbox"),
     }
-    assert facts["gateway"] == {"up": False, "runs": [], "platforms": []}
+    assert facts["gateway"] == {"up": False, "runs": [], "platforms": [], "left_out": {}}
     assert (facts["home"], facts["database"]) == (str(office), masked(str(database_of(office))))
     assert (facts["config"] is not None) is (office / "config.yaml").exists()
     assert (facts["sessions"], facts["messages"], facts["lanes"], facts["trash"]) == (7, 11, 0, 1)

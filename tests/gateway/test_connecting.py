@@ -2,11 +2,16 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
 from lane_house import Building, dm, echo
 
+from segue import app
+from segue.app import connecting
+from segue.config import settings_from
 from segue.core.errors import StoreFull
 from segue.core.inbound import Inbound, Receipt
 from segue.core.leases import Run, platform_lease
@@ -239,3 +244,24 @@ def test_who_is_waited_for_has_not_been_connected_however_long_it_takes(
     assert states == {"connecting", "failed"}
     (row,) = store.read(OWNER, lambda tx: tx.leases.links())
     assert (row.failures, row.trouble) == (MOST_FAILURES, "ConnectionError: Nobody answered.")
+
+
+def test_an_adapter_of_others_that_cannot_be_made_keeps_nobody_from_beginning(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def clumsy(own: Mapping[str, Any]) -> ScriptedPlatform:
+        return own["token"]  # type: ignore[no-any-return]
+
+    def unmet(_own: Mapping[str, Any]) -> ScriptedPlatform:
+        raise ImportError("libfoo.so is not there")
+
+    known = {"clumsy": clumsy, "unmet": unmet}
+    monkeypatch.setattr(connecting, "_connect", lambda name: connecting._of_others(known[name]))
+    settings = settings_from({"platforms": {"clumsy": {}, "unmet": {}}}, home, {})
+    with app.open_store(chosen=settings) as store:
+        cast = connecting.cast_of(settings, store)
+    assert {one.name for one in cast.platforms} == {"cron", "batch", "api_server"}
+    assert cast.missing == {
+        "clumsy": "platforms.clumsy cannot be made by what is installed for it: KeyError: 'token'.",
+        "unmet": "platforms.unmet needs what is not installed here (libfoo.so is not there).",
+    }

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import json
 import subprocess
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -14,10 +15,18 @@ from serving_house import Served, use_obedient_model, write_settings
 
 from segue.app.connecting import files_of
 from segue.core.attachments import Attachment, place_of
+from segue.core.errors import Invalid, LeaseLost
 from segue.core.inbound import Inbound, Quote
+from segue.core.leases import lane_lease
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.sources import SessionSource
+from segue.ports.store import Transaction
+from segue.sessions.attaching import files_needed
+from segue.sessions.delivering import Posting
+from segue.sessions.enclosing import enclose
+from segue.storage.attachments import ABANDONED_SECONDS
 from segue.testing import Stage
+from segue.testing.platform import TRAITS
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 YOU = SessionSource(platform="scripted", chat_id="owner", user_id="owner", user_name="You")
@@ -165,4 +174,54 @@ def test_a_message_that_was_deleted_before_its_answer_is_not_answered(house: Hou
 
     house.served.run(work)
     assert house.stage.posted_to("owner") == ["You said: wait 0.5"]
+    house.served.close()
+
+
+def test_the_file_of_a_message_that_was_heard_in_the_middle_of_an_answer_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house = House(tmp_path / "home", monkeypatch)
+    tool = 'use terminal {"command": "sleep 0.6"}'
+
+    async def work() -> None:
+        house.stage.say(YOU, tool)
+        await asyncio.sleep(0.3)
+        file = await house.keep(b"in the middle", "late.txt")
+        await house.served.receive(Inbound(YOU, "m9", "/steer look at this", files=(file,)))
+        await house.served.quiet()
+
+    house.served.run(work)
+    kept = house.served.store.read(OWNER, lambda tx: [one for one in tx.health.attachments() if "late.txt" in one[2]])
+    assert len(kept) == 1
+    late = time.time() + 2 * ABANDONED_SECONDS
+    assert house.files.unneeded(house.served.store.read(OWNER, files_needed), late) == []
+    house.served.close()
+
+
+def take_lane(tx: Transaction) -> None:
+    tx.leases.take(lane_lease(tx.lanes.listed()[0].key), "another run", "owner", 15.0)
+
+
+def test_only_who_answers_and_sends_there_can_enclose_a_file(house: House) -> None:
+    """A gateway that has lost the lane, or does not have the platform, sends nothing."""
+    refused: list[str] = []
+
+    async def work() -> None:
+        house.stage.say(YOU, "wait 1")
+        await asyncio.sleep(0.4)
+        file, store = await house.keep(b"x", "x.txt"), house.served.store
+        posting = Posting(lambda _platform, _account: TRAITS)
+        session = store.read(OWNER, lambda tx: next(lane.session_id for lane in tx.lanes.listed()))
+        for error in (LeaseLost, Invalid):
+            with pytest.raises(error) as caught:
+                store.write(OWNER, enclose, posting, "another run", session or "", file, "", 1.0)
+            refused.append(str(caught.value))
+            store.write(OWNER, take_lane)
+
+    house.served.run(work)
+    assert refused == [
+        "Another process answers here now; the file was not sent.",
+        "scripted is connected elsewhere, where the file is not; try again later.",
+    ]
+    assert all(posted.file is None for posted in house.stage.posted)
     house.served.close()

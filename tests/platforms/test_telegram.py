@@ -337,7 +337,7 @@ def test_a_file_that_does_not_come_does_not_hold_up_the_rest(bench: Bench, monke
             await bench.heard("slow", "next")
 
     run(work())
-    assert bench.ledger.accepted[0].files[0].reason == "it could not be fetched: the connection broke"
+    assert bench.ledger.accepted[0].files[0].reason == "it could not be fetched within 0.3 seconds"
 
 
 def test_nobody_fills_the_disk_who_is_not_heard(bench: Bench) -> None:

@@ -117,7 +117,7 @@ def test_every_documented_column_exists(file: Path, table: str, columns: str) ->
 
 def test_the_tables_of_the_store_itself_exist(file: Path) -> None:
     assert query(file, "SELECT count(*) AS n FROM state_meta WHERE key = 'nothing';") == [{"n": 0}]
-    assert query(file, "SELECT version FROM schema_version;") == [{"version": 8}]
+    assert query(file, "SELECT version FROM schema_version;") == [{"version": 9}]
     assert query(file, "SELECT name FROM sqlite_schema WHERE name = 'messages_fts';") == [{"name": "messages_fts"}]
 
 

@@ -136,3 +136,31 @@ def test_what_another_hand_wrote_is_read_as_far_as_it_goes() -> None:
         == []
     )
     assert attachments_in('[{"name": "a", "more": 1}]') == [Attachment("a")]
+
+
+def test_what_others_removed_makes_room_again(tmp_path: Path) -> None:
+    ours, theirs = (AttachmentFolder(tmp_path / "attachments", 100, 8) for _ in range(2))
+    kept = keep(ours, b"12345678")
+    assert keep(ours, b"x").reason == "there is no room left for attachments"
+    theirs.remove([kept.sha256 or ""])
+    assert keep(ours, b"x").sha256 is not None
+
+
+def test_what_was_kept_again_since_a_moment_stays(tmp_path: Path) -> None:
+    folder = AttachmentFolder(tmp_path / "attachments")
+    kept, began_at = keep(folder, b"x"), time.time() + 1
+    os.utime(folder.path_of(kept), (began_at - 100, began_at - 100))
+    assert keep(folder, b"x").sha256 == kept.sha256
+    os.utime(folder.path_of(kept), (began_at + 1, began_at + 1))
+    assert folder.remove([kept.sha256 or ""], before=began_at) == 0
+    os.utime(folder.path_of(kept), (began_at - 1, began_at - 1))
+    assert folder.remove([kept.sha256 or ""], before=began_at) == 1
+
+
+def test_trouble_of_whoever_brings_the_pieces_is_not_the_stores(tmp_path: Path) -> None:
+    async def reset() -> AsyncIterator[bytes]:
+        yield b"half"
+        raise OSError(104, "Connection reset by peer")
+
+    with pytest.raises(OSError, match="reset by peer"):
+        asyncio.run(AttachmentFolder(tmp_path / "attachments").keep(reset(), "a", None))

@@ -18,6 +18,7 @@ from segue.core.inbox import entry_of
 from segue.core.jobs import Job
 from segue.core.leases import Run
 from segue.core.lifecycle import Lane
+from segue.core.links import LinkRow
 from segue.core.messages import draft
 from segue.core.outbox import What
 from segue.core.pairing import PairedPerson, Pairing
@@ -79,11 +80,12 @@ def let_in(tx: Transaction, name: str) -> None:
     tx.people.put(PairedPerson("telegram", name, "person", name, 1.0, "console"))
     tx.people.put_pairing(Pairing("telegram", name, 1, "", "", name, 1.0, 2.0, 0, "pending"))
     tx.inbox.move_cursor("telegram", name, "offset", "1")
+    tx.leases.put_link(LinkRow("telegram", name, "run", "connected", 1.0))
     tx.tokens.add(Credential("00000000", name, "", "read", "owner", 1.0))
     tx.jobs.add(Job(name, "0 7 * * *", "UTC", "Is there tea?", 1.0))
 
 
-ONLY_THE_OWNERS = {"search_words", "runs", "people", "pairings", "cursors", "jobs", "tokens"}
+ONLY_THE_OWNERS = {"search_words", "runs", "people", "pairings", "cursors", "links", "jobs", "tokens"}
 
 
 @pytest.fixture

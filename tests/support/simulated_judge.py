@@ -147,8 +147,16 @@ class _Judge:
             if answered[name] > 1:
                 yield f"{name} was answered {answered[name]} times on the platform."
 
+    def _places(self) -> dict[str, int]:
+        """Where each piece stands in line: from when it was begun if people saw that, else from when it was whole."""
+        rows = self._world.engine.rows(
+            "SELECT id, min(number), max(CASE WHEN is_whole THEN number END) FROM written GROUP BY id"
+        )
+        begun, whole = {row[0]: row[1] for row in rows}, {row[0]: row[2] for row in rows}
+        return {one.key: (begun if one.is_shown else whole)[one.id] or 0 for one in self._letters}
+
     def _delivered_in_order(self) -> Iterator[str]:
-        ids = {letter.key: letter.id for letter in self._letters}
+        ids = self._places()
         last: dict[str, int] = {}
         seen: set[str] = set()
         for posted in self._posted:

@@ -31,6 +31,16 @@ MOVED = """
     WHEN OLD.state IN ({ends}) AND NEW.state <> OLD.state
     BEGIN INSERT INTO moved VALUES ('{table}', OLD.id, OLD.state, NEW.state); END"""
 """What has come to its end stays there; whatever does not is noted."""
+WRITTEN = (
+    "CREATE TEMP TABLE written (number INTEGER PRIMARY KEY, id INTEGER, is_whole INTEGER)",
+    """
+    CREATE TEMP TRIGGER outbox_begun AFTER INSERT ON outbox
+    BEGIN INSERT INTO written (id, is_whole) VALUES (NEW.id, NEW.state <> 'draft'); END""",
+    """
+    CREATE TEMP TRIGGER outbox_whole AFTER UPDATE OF state ON outbox WHEN OLD.state = 'draft' AND NEW.state <> 'draft'
+    BEGIN INSERT INTO written (id, is_whole) VALUES (NEW.id, 1); END""",
+)
+"""When each piece was begun, and when it was whole: what nobody was shown before that is in line from then on."""
 ENDS = {
     "inbox": "'done', 'cancelled', 'refused', 'dead'",
     "outbox": "'delivered', 'dead', 'suppressed'",
@@ -50,6 +60,8 @@ class MemoryEngine:
         declare(self._connection)
         create_index(self._connection)
         self._connection.run("CREATE TEMP TABLE moved (name TEXT, id, old TEXT, new TEXT)")
+        for statement in WRITTEN:
+            self._connection.run(statement)
         for table, ends in ENDS.items():
             self._connection.run(MOVED.format(table=table, ends=ends))
 
@@ -57,7 +69,7 @@ class MemoryEngine:
         """Nothing was ever said."""
         names = [table.name for table in TABLES if table.name != "schema_version"]
         counted = self._connection.rows("SELECT 1 FROM sqlite_master WHERE name = 'sqlite_sequence'")
-        for name in [*names, "moved", *(["sqlite_sequence"] if counted else [])]:
+        for name in [*names, "moved", "written", *(["sqlite_sequence"] if counted else [])]:
             self._connection.run(f"DELETE FROM {name}")
 
     def rows(self, sql: str) -> list[Row]:

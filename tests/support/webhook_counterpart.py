@@ -58,6 +58,7 @@ class WebhookCounterpart(Counterpart):
         self._hook = {**HOOK, **(own or {})}
         self._door: WebhookPlatform | None = None
         self._port = 0
+        self._caller: Caller | None = None
         self._numbers = iter(range(10_000))
         self._calls: dict[str, tuple[bytes, dict[str, str]]] = {}
         self._calling: set[asyncio.Task[None]] = set()
@@ -78,6 +79,7 @@ class WebhookCounterpart(Counterpart):
             task.cancel()
         if self._calling:
             await asyncio.wait(self._calling)
+        await self._hang_up()
 
     async def say(self, text: str) -> str:
         name = f"call-{next(self._numbers)}"
@@ -147,8 +149,11 @@ class WebhookCounterpart(Counterpart):
 
     async def _call(self, body: bytes, headers: dict[str, str]) -> httpx2.Response:
         assert self._door is not None
-        caller = Caller(self._door.port)
-        try:
-            return await caller.post(body, **headers)
-        finally:
-            await caller.close()
+        if self._caller is None or self._caller.port != self._door.port:
+            await self._hang_up()
+            self._caller = Caller(self._door.port)
+        return await self._caller.post(body, **headers)
+
+    async def _hang_up(self) -> None:
+        if self._caller is not None:
+            await self._caller.close()
