@@ -109,6 +109,8 @@ def test_the_adapter_of_the_page_passes_the_kit(tmp_path: Path) -> None:
         ('float(answer.headers.get("Retry-After", 1))', "None", "busy"),
         ("await intake.withdraw(source_of(event)", "(source_of(event)", "deleted"),
         ("intake.connected()", "intake", "sent"),
+        (' if is_sound(event) else "odd"', "", "odd-event"),
+        (" and await intake.is_heard(said.source, is_mention=said.is_mention)", "", "file-of-nobody"),
     ],
 )
 def test_an_adapter_with_a_mistake_does_not_pass(tmp_path: Path, written: str, wrong: str, case: str) -> None:

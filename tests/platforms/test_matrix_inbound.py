@@ -126,7 +126,15 @@ def test_our_own_words_are_known_as_such() -> None:
         ({"body": "hello all", "m.mentions": {"user_ids": [BOB]}}, False),
         ({"body": "hello all", "m.mentions": {"user_ids": 7}}, False),
         ({"body": "@segue:example.org look"}, True),
-        ({"body": "what does SEGUE think?"}, True),
+        ({"body": "@SEGUE what do you think?"}, True),
+        ({"body": "what does @segue think?"}, True),
+        ({"body": "segue: hello"}, True),
+        ({"body": " Segue, hello"}, True),
+        ({"body": "segue /new"}, True),
+        ({"body": "we segue to the next point"}, False),
+        ({"body": "segue is a word"}, False),
+        ({"body": "me@segueway.org"}, False),
+        ({"body": "what does the Segue Bot think?"}, True),
         ({"body": "segue bot: hello"}, True),
         ({"body": "a seguent thing"}, False),
         ({"body": "presegue"}, False),
@@ -136,8 +144,41 @@ def test_a_mention_is_by_id_or_by_name(content: dict[str, Any], is_mention: bool
     assert said(event({"msgtype": "m.text", **content})).is_mention is is_mention
 
 
+@pytest.mark.parametrize(
+    ("name", "body", "is_mention"),
+    [
+        ("Agent", "ask Agent about it", True),
+        ("Agent", "ask an agent about it", False),
+        ("agent", "ask an agent about it", False),
+        ("agent", "agent: about it", True),
+        ("agent", "ask @agent about it", True),
+        ("my agent", "ask My Agent about it", True),
+        (None, "ask a bot about it", False),
+        (None, "bot, about it", True),
+    ],
+)
+def test_a_name_that_is_a_word_like_any_other_is_not_a_mention(name: str | None, body: str, is_mention: bool) -> None:
+    found = inbound_from(text(body), GROUP, Me("@bot:example.org", name))
+    assert found is not None
+    assert found.is_mention is is_mention
+
+
 def test_everything_is_for_us_where_only_two_are() -> None:
     assert said(text("hello all"), DM).is_mention
+
+
+@pytest.mark.parametrize(
+    ("room", "kind"),
+    [
+        (Room("!r", members=2), "dm"),
+        (Room("!r", members=2, is_closed=False), "group"),
+        (Room("!r", members=3), "group"),
+        (Room("!r", members=1), "group"),
+        (Room("!r"), "group"),
+    ],
+)
+def test_a_direct_chat_has_two_inside_and_nobody_comes_in_uninvited(room: Room, kind: str) -> None:
+    assert room.chat_type == kind
 
 
 def test_an_answer_to_us_is_for_us_and_quotes_us() -> None:
@@ -185,7 +226,8 @@ def test_an_edit_is_a_version_of_its_message_in_its_thread() -> None:
     assert (found.message_id, found.edit, found.text) == ("$first", "$e", "the word")
     assert found.source.thread_id == "$root"
     assert inbound_from(edit, GROUP, ME, original={**first, "sender": BOB}) is None, "Bob's words are Bob's"
-    assert said(edit).message_id == "$first"
+    alone = said(edit)
+    assert (alone.message_id, alone.edit, alone.text) == ("$e", "", "the word"), "nobody knows whose words it changes"
 
 
 @pytest.mark.parametrize(
@@ -236,8 +278,7 @@ def test_a_message_without_a_key_is_told_of_where_only_two_are() -> None:
     assert told is not None
     assert (told.text, told.message_id, told.edit) == (UNREADABLE, "$e", "")
     assert unreadable_from(sealed, GROUP) is None
-    assert read_later(said(text("hello"), DM), DM, "$e").edit == "decrypted:$e"
-    assert read_later(said(text("hello")), GROUP, "$e").edit == ""
+    assert read_later(said(text("hello"), DM), "$e").edit == "decrypted:$e"
 
 
 def member(membership: str, was: str | None = None, who: str = ME.user_id) -> dict[str, Any]:
@@ -272,6 +313,9 @@ def test_whoever_invites_us_is_named_with_the_room() -> None:
     assert (source.chat_id, source.chat_type, source.chat_name) == ("!dm", "dm", "The office")
     assert (source.user_id, source.user_name) == (ANN, "Ann")
     assert inviter_of("!dm", events[:2], ME) is None
+    public = inviter_of("!dm", [event({"join_rule": "public"}, "m.room.join_rules", state_key=""), *events], ME)
+    assert public is not None
+    assert public.chat_type == "group", "what anybody can enter is no direct chat, whatever is said of it"
 
 
 GOOD = {"homeserver": "https://matrix.example.org", "user": "@segue:example.org", "password": "hush"}

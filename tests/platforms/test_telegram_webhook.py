@@ -100,17 +100,19 @@ def test_who_guesses_waits_and_telegram_does_not(bench: Bench) -> None:
     ("body", "path", "headers", "status"),
     [
         (b"x" * 1_100_000, "/in", {}, 413),
-        (b"no json", "/in", {}, 400),
-        (b"\xff\xfe", "/in", {}, 400),
-        (b"[" * 100 + b"]" * 100, "/in", {}, 400),
+        (b"no json", "/in", {}, 200),
+        (b"\xff\xfe", "/in", {}, 200),
+        (b"[" * 100 + b"]" * 100, "/in", {}, 200),
         (BODY, "/elsewhere", {}, 404),
         (BODY, "/in", {"Host": "evil.example"}, 403),
         (BODY, "/in", {"Host": "bot.example.org"}, 200),
     ],
 )
-def test_what_is_no_update_is_refused(
+def test_what_is_no_update_is_refused_or_left_aside(
     bench: Bench, body: bytes, path: str, headers: dict[str, str], status: int
 ) -> None:
+    """What Telegram itself brings is not brought again for ever because it makes no sense."""
+
     async def work() -> None:
         async with bench.connected(**door(hosts=["bot.example.org"])) as adapter:
             assert (await call(adapter, body, path, **headers)).status_code == status

@@ -3,12 +3,14 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from matrix_house import MatrixHouse, until
-from matrix_person import Person
+from matrix_person import Person, Refused
 from matrix_private_person import PrivatePerson
+from odd_things import ODD
 from synapse_server import Synapse
 from troublesome import Troublesome
 
@@ -17,6 +19,7 @@ from segue.core.sources import SessionSource
 from segue.platforms.matrix.platform import MatrixPlatform
 from segue.testing.kit import Counterpart, Trouble
 
+_RELATIONS: tuple[Any, ...] = ("m.replace", "m.thread", "m.annotation", [])
 SENDING = "PUT .*/rooms/[^/]*/send/"
 
 
@@ -97,7 +100,7 @@ class MatrixCounterpart(Counterpart):
         await (await self._ann()).redact(self._room, message_id)
         link = self._adapters[-1]._link
         assert link is not None
-        await until(lambda: message_id in link.reader.redacted)
+        await until(lambda: message_id in link.taker.redacted)
 
     async def send_file(self, name: str, content: bytes, text: str = "") -> str:
         return await (await self._ann()).share(self._room, name, content, "application/octet-stream", text or None)
@@ -112,6 +115,25 @@ class MatrixCounterpart(Counterpart):
 
     async def bring_huge(self) -> None:
         await self.say("huge " * (6_000 if self._is_encrypted else 12_000))
+
+    async def bring_odd(self) -> None:
+        """What a homeserver does not take is not brought; in an encrypted room it takes everything."""
+        ann, text = await self._ann(), {"msgtype": "m.text", "body": "odd"}
+        file = {"url": "mxc://a/b", "key": {"k": "A" * 43}, "iv": "A" * 22, "hashes": {"sha256": "x"}}
+        contents: list[Any] = [{**text, name: odd} for name in ("msgtype", "body", "m.mentions") for odd in ODD]
+        contents += [{**text, "m.relates_to": odd} for odd in ODD]
+        contents += [{**text, "m.relates_to": {"m.in_reply_to": {"event_id": odd}}} for odd in ODD]
+        contents += [
+            {**text, "m.relates_to": {"rel_type": kind, "event_id": odd}} for kind in _RELATIONS for odd in ODD
+        ]
+        sealed = [{**file, name: odd} for name in file for odd in ODD] + [{**file, "key": {"k": odd}} for odd in ODD]
+        contents += [{"msgtype": "m.file", "body": "odd", "file": one} for one in (*sealed, *ODD)]
+        contents += [
+            {"msgtype": "m.image", "body": "odd", "url": one, "info": one} for one in (*ODD, "mxc://../config")
+        ]
+        for content in contents:
+            with suppress(Refused, AssertionError):
+                await ann._send(self._room, "m.room.message", content, {})
 
     def trouble(self, trouble: Trouble, times: int = 1) -> None:
         twice = times + 1  # a request that can be repeated without harm is repeated once where nobody sees it

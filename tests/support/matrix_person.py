@@ -5,6 +5,7 @@
 
 import asyncio
 import itertools
+import json
 from collections.abc import Callable, Sequence
 from typing import Any, NotRequired, Self, TypedDict, Unpack
 from urllib.parse import quote
@@ -218,7 +219,9 @@ class Person:
         return bytes(answer.content)
 
     async def _ask(self, method: str, path: str, body: Event | None = None) -> Event:
-        return _read(await self._http.request(method, _CLIENT + path, json=body))
+        said = None if body is None else json.dumps(body)  # which can also say half a character
+        headers = {"Content-Type": "application/json"}
+        return _read(await self._http.request(method, _CLIENT + path, content=said, headers=headers))
 
 
 def relations(manner: Manner) -> Event:

@@ -65,7 +65,9 @@ class StageCounterpart(Counterpart):
         "oversize": "there is no limit",
         "skewed clock": "what is said has no date",
         "garbled": "what is said is Python's text",
+        "odd event": "what is said is what a test wrote, and has one shape",
         "with file": "there are no files",
+        "file of nobody": "there are no files",
         "sent with file": "there are no files",
     }
     busy_seconds, longest_wait = 0.2, 10.0

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import httpx2
 from bot_api.client import World, message_id
+from odd_things import ODD
 
 from segue.core.attachments import Attachment
 from segue.core.sources import SessionSource
@@ -19,6 +20,7 @@ from segue.testing.kit import Counterpart, Trouble
 
 ALICE = 4711
 SECRET = "quite-a-long-secret"
+_FILES = ("document", "photo", "voice", "video", "audio")
 _SENDING = ("sendMessage", "editMessageText", "sendDocument")
 
 
@@ -107,6 +109,18 @@ class TelegramCounterpart(Counterpart):
     async def bring_huge(self) -> None:
         message = {"message_id": 9_001, "date": 1, "chat": {"id": ALICE, "type": "private"}, "text": "x" * 2_000_000}
         await asyncio.to_thread(self.world.update, {"message": message})
+
+    async def bring_odd(self) -> None:
+        message = {"message_id": 9_100, "date": 1, "chat": {"id": ALICE, "type": "private"}, "text": "odd"}
+        whole = [{"message": odd} for odd in ODD] + [
+            {odd_kind: ODD} for odd_kind in ("callback_query", "poll", "nonsense")
+        ]
+        fields = ("message_id", "date", "chat", "from", "text", "entities", "caption", "reply_to_message", "sticker")
+        parts = [{"message": {**message, name: odd}} for name in (*fields, *_FILES) for odd in ODD]
+        files = [{"message": {**message, name: {"file_id": odd}}} for name in _FILES for odd in ODD]
+        inner = [{"message": {**message, "chat": {**message["chat"], "type": odd}}} for odd in ODD]  # type: ignore[dict-item]
+        for update in (*whole, *parts, *files, *inner):
+            await asyncio.to_thread(self.world.update, update)
 
     def trouble(self, trouble: Trouble, times: int = 1) -> None:
         match trouble:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import httpx2
 from hooks import SECRET, Caller, signature
+from odd_things import ODD
 
 from segue.core.inbound import Inbound
 from segue.core.sources import SessionSource
@@ -48,6 +49,7 @@ class WebhookCounterpart(Counterpart):
         "edited": "what was called out is not edited",
         "deleted": "what was called out is not deleted",
         "with file": "a call brings no files",
+        "file of nobody": "a call brings no files",
         **_SENT,
     }
     busy_seconds, longest_wait = 0.2, 20.0
@@ -115,6 +117,12 @@ class WebhookCounterpart(Counterpart):
         body = json.dumps({"said": "x" * 2_000_000}).encode()
         with suppress(httpx2.TransportError):  # the door may be shut before all of it is there
             await self._call(body, self._headers("huge", body))
+
+    async def bring_odd(self) -> None:
+        bodies = [b"", b"{", b"7", b"null", b'"\\ud800"', b"[" * 100_000, b'{"said":' * 300 + b"1" + b"}" * 300]
+        bodies += [json.dumps({"said": odd}).encode() for odd in ODD]
+        for number, body in enumerate(bodies):
+            await self._call(body, self._headers(f"odd-{number}", body))
 
     async def bring_forged(self, text: str) -> None:
         body = json.dumps({"said": text}).encode()

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 
 from aiohttp import ClientResponse, ClientSession, ClientTimeout
 
-from segue.platforms.matrix.failing import Unanswered, refusal, translated
+from segue.platforms.matrix.failing import Refused, Unanswered, refusal, translated
 
 SECONDS = 30.0
 """For an answer that is not waited for on purpose."""
@@ -60,15 +60,17 @@ class Line:
         timeout = ClientTimeout(total=seconds, sock_connect=CONNECT_SECONDS, sock_read=SECONDS if not seconds else None)
         with translated(self.homeserver):
             async with self.session.request(
-                method, self.homeserver + path, data=data, headers=sent, timeout=timeout
-            ) as answer:
+                method, self.homeserver + path, data=data, headers=sent, timeout=timeout, allow_redirects=False
+            ) as answer:  # what is said to a homeserver is for no other
                 if answer.status not in _GOOD:
                     raise refusal(answer.status, await said_by(answer))
                 yield answer
 
 
 def place(*path: str, query: Mapping[str, str] | None = None, base: str = _CLIENT) -> str:
-    """A path of a homeserver, in which every part is quoted."""
+    """A path of a homeserver, in which every part is quoted. Raises `Refused` for what can be no part of one."""
+    if any(part in ("", ".", "..") or not part.isprintable() for part in path):
+        raise Refused(404, "M_NOT_FOUND", "Nothing on a homeserver can be called that.")
     quoted = "/".join(quote(part, safe="") for part in path)
     return f"{base}{quoted}{f'?{urlencode(query)}' if query else ''}"
 
@@ -77,5 +79,5 @@ async def said_by(answer: ClientResponse) -> Any:
     """What an answer says; None when that is no JSON."""
     try:
         return json.loads(await answer.read())
-    except ValueError:
+    except (ValueError, RecursionError):
         return None

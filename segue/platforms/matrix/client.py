@@ -19,6 +19,7 @@ from nio import (  # type: ignore[import-untyped]
     ErrorResponse,
     KeysUploadResponse,
     LocalProtocolError,
+    MatrixRoom,
     MegolmEvent,
     SyncResponse,
     ToDeviceEvent,
@@ -69,7 +70,7 @@ class Client(AsyncClient):  # type: ignore[misc]
         if found is None:
             return Room(room_id)
         names = {user.user_id: user.display_name for user in found.users.values() if user.display_name}
-        return Room(room_id, found.display_name or None, found.member_count, names)
+        return Room(room_id, found.display_name or None, _members(found), names, found.join_rule == "invite")
 
     async def hear(self, said: Mapping[str, Any]) -> None:
         """Take what a homeserver tells of rooms and of keys."""
@@ -242,6 +243,14 @@ class Client(AsyncClient):  # type: ignore[misc]
         super()._handle_olm_events(response)
         if response.device_key_count.signed_curve25519 == 0 and self.olm:
             self.olm.uploaded_key_count = 0  # nio takes none for unknown, and would never make new ones
+
+
+def _members(room: MatrixRoom) -> int:
+    """How many are inside or invited, as the homeserver counts them: not all of them are told of by name."""
+    counted = room.summary
+    if counted is None or counted.joined_member_count is None:
+        return 0
+    return int(counted.joined_member_count) + int(counted.invited_member_count or 0)
 
 
 def _checked(answer: Any) -> Any:

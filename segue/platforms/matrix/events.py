@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 ENCRYPTED = "m.room.encrypted"
 POLLS = ("m.poll.start", "org.matrix.msc3381.poll.start")
 MEDIA = frozenset({"m.image", "m.file", "m.audio", "m.video"})
+_LONGEST_ID = 255
 _NOTHING_SAID = "m.key.verification."
 
 Event = Mapping[str, Any]
@@ -48,7 +49,7 @@ def is_message(event: Event) -> bool:
 def replaced_by(event: Event) -> str | None:
     """The message that this is a new version of."""
     relation = _relation(event)
-    return text_of(relation.get("event_id")) if relation.get("rel_type") == "m.replace" else None
+    return id_of(relation.get("event_id")) if relation.get("rel_type") == "m.replace" else None
 
 
 def answered_by(event: Event) -> str | None:
@@ -56,20 +57,20 @@ def answered_by(event: Event) -> str | None:
     relation = _relation(event)
     if relation.get("rel_type") == "m.thread" and relation.get("is_falling_back", False) is not False:
         return None
-    return text_of(mapping(relation.get("m.in_reply_to")).get("event_id"))
+    return id_of(mapping(relation.get("m.in_reply_to")).get("event_id"))
 
 
 def thread_of(event: Event) -> str | None:
     """The message that its thread began with."""
     relation = _relation(event)
-    return text_of(relation.get("event_id")) if relation.get("rel_type") == "m.thread" else None
+    return id_of(relation.get("event_id")) if relation.get("rel_type") == "m.thread" else None
 
 
 def redacted_by(event: Event) -> str | None:
     """The message that this takes back."""
     if event.get("type") != "m.room.redaction":
         return None
-    return text_of(content_of(event).get("redacts")) or text_of(event.get("redacts"))
+    return id_of(content_of(event).get("redacts")) or id_of(event.get("redacts"))
 
 
 def media_of(event: Event) -> Media | None:
@@ -116,9 +117,19 @@ def _is_ours(event: Event, me: str) -> bool:
     return event.get("type") == "m.room.member" and event.get("state_key") == me
 
 
+def events_in(said: object) -> list[Event]:
+    """Those of a list that are events."""
+    return [one for one in said if isinstance(one, Mapping)] if isinstance(said, list) else []
+
+
 def mapping(said: object) -> Mapping[str, Any]:
     return said if isinstance(said, Mapping) else {}
 
 
 def text_of(said: object) -> str | None:
     return said if isinstance(said, str) else None
+
+
+def id_of(said: object) -> str | None:
+    """The name of an event, if it can be asked for."""
+    return said if isinstance(said, str) and 0 < len(said) <= _LONGEST_ID and said.isprintable() else None

@@ -40,10 +40,12 @@ class Room(NamedTuple):
     """Who joined and who is invited."""
     names: Mapping[str, str] = {}
     """What people call themselves there."""
+    is_closed: bool = True
+    """Whether nobody comes in without being invited."""
 
     @property
     def chat_type(self) -> str:
-        return "dm" if self.members == 2 else "group"  # they and we
+        return "dm" if self.members == 2 and self.is_closed else "group"  # they and we
 
 
 class Me(NamedTuple):
@@ -81,8 +83,7 @@ def inviter_of(room_id: str, events: Sequence[Event], me: Me) -> SessionSource |
     for event in events:
         if event.get("type") == "m.room.member" and event.get("state_key") == me.user_id:
             is_direct = content_of(event).get("is_direct") is True
-            names = names_in(events)
-            room = Room(room_id, _name_in(events), 2 if is_direct else 0, names)
+            room = Room(room_id, _name_in(events), 2 if is_direct else 0, names_in(events), _is_closed(events))
             return source_of(event, room)
     return None
 
@@ -97,10 +98,13 @@ def inbound_from(
     original: Event | None = None,
     answered: Event | None = None,
 ) -> Inbound | None:
-    """A message; None when it says nothing. `original` is what it is a version of, `answered` what it answers."""
+    """A message; None when it says nothing. `original` is what it is a version of, `answered` what it answers.
+
+    A version of what is not to be had is a message of its own.
+    """
     if not is_message(event):
         return None
-    replaced = replaced_by(event)
+    replaced = replaced_by(event) if original is not None else None  # of what nobody has, nobody knows the author
     if replaced and original is not None and original.get("sender") != event.get("sender"):
         return None  # nobody changes what others have said
     first = original if replaced and original is not None else event
@@ -124,16 +128,14 @@ def unreadable_from(event: Event, room: Room) -> Inbound | None:
     return Inbound(source_of(event, room, thread_of(event)), event["event_id"], UNREADABLE, is_mention=True)
 
 
-def read_later(inbound: Inbound, room: Room, event_id: str) -> Inbound:
-    """A message whose key has come at last; where it was told of before, these are its words."""
-    was_told = room.chat_type == "dm" and inbound.edit == ORIGINAL
-    return inbound._replace(edit=f"decrypted:{event_id}") if was_told else inbound
+def read_later(inbound: Inbound, event_id: str) -> Inbound:
+    """A message that was told of before, and whose key has come at last: these are its words."""
+    return inbound._replace(edit=f"decrypted:{event_id}") if inbound.edit == ORIGINAL else inbound
 
 
 def unaddressed(text: str, me: Me) -> str:
     """A command without the name of ours that it begins with; anything else as it is."""
-    names = sorted(filter(None, (me.user_id, localpart_of(me.user_id), me.name)), key=len, reverse=True)
-    found = re.match(rf"\s*@?(?:{'|'.join(map(re.escape, names))})[:,]?\s+(?=/)", text, re.IGNORECASE)
+    found = re.match(rf"\s*@?(?:{'|'.join(map(re.escape, _names(me)))})[:,]?\s+(?=/)", text, re.IGNORECASE)
     return text[found.end() :] if found else text
 
 
@@ -190,9 +192,32 @@ def _is_for(event: Event, me: Me) -> bool:
     mentioned = mapping(content.get("m.mentions")).get("user_ids")
     if isinstance(mentioned, list) and me.user_id in mentioned:
         return True
-    body = text_of(content.get("body")) or ""
-    names = filter(None, (me.user_id, localpart_of(me.user_id), me.name))
-    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", body, re.IGNORECASE) for name in names)
+    return _is_named(text_of(content.get("body")) or "", me)
+
+
+def _is_named(body: str, me: Me) -> bool:
+    """Whether we are addressed in words. A name can be a word like any other, and then it takes more than the word."""
+    local = re.escape(localpart_of(me.user_id))
+    anywhere = [rf"(?i:{re.escape(me.user_id)})", rf"(?i:@{local})"]
+    if me.name:
+        name = re.escape(me.name)
+        anywhere += [
+            rf"(?i:@{name})",
+            *([rf"(?i:{name})"] if " " in me.name else [name] if _is_proper(me.name) else []),
+        ]
+    before = rf"\s*(?i:{'|'.join(map(re.escape, _names(me)))})(?:[:,]|\s+/)"
+    found = re.search(rf"(?<!\w)(?:{'|'.join(anywhere)})(?!\w)", body)
+    return found is not None or re.match(before, body) is not None
+
+
+def _is_proper(name: str) -> bool:
+    """Whether it is written as no other word is."""
+    return name != name.lower()
+
+
+def _names(me: Me) -> list[str]:
+    """What people call us, the longest first."""
+    return sorted(filter(None, (me.user_id, localpart_of(me.user_id), me.name)), key=len, reverse=True)
 
 
 def names_in(events: Sequence[Event]) -> dict[str, str]:
@@ -200,6 +225,11 @@ def names_in(events: Sequence[Event]) -> dict[str, str]:
     members = (event for event in events if event.get("type") == "m.room.member")
     named = ((text_of(one.get("state_key")), text_of(content_of(one).get("displayname"))) for one in members)
     return {user: name for user, name in named if user and name}
+
+
+def _is_closed(events: Sequence[Event]) -> bool:
+    rules = (content_of(event).get("join_rule") for event in events if event.get("type") == "m.room.join_rules")
+    return all(rule == "invite" for rule in rules)
 
 
 def _name_in(events: Sequence[Event]) -> str | None:

@@ -3,7 +3,8 @@
 import asyncio
 import hashlib
 import hmac
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -21,8 +22,10 @@ from segue.platforms.matrix.failing import Refused, Trouble, Unanswered
 from segue.ports.files import Files
 
 PIECE = 64 * 1024
+DEADLINE = 30.0
+"""Seconds for a file that somebody sent; while it comes nobody is heard, and whoever says stop least of all."""
 PATIENCE = 60.0
-"""Seconds for a whole file."""
+"""Seconds for a file that we send."""
 LONGEST_PAUSE = 10.0
 _SCHEME = "mxc://"
 
@@ -36,9 +39,18 @@ async def fetched(line: Line, files: Files, media: Media) -> Attachment:
     if media.size is not None and media.size > files.largest:
         told = f"it is larger than {files.largest / 1_000_000:g} MB"
         return attachment(media.name, media.kind, media.size, reason=told)
+    try:
+        async with asyncio.timeout(DEADLINE):
+            return await _fetched(line, files, media)
+    except TimeoutError:
+        return attachment(media.name, media.kind, media.size, reason="it could not be fetched in time")
+
+
+async def _fetched(line: Line, files: Files, media: Media) -> Attachment:
     for is_last in (False, True):
         try:
-            return await files.keep(_pieces(line, media), media.name, media.kind)
+            async with aclosing(_pieces(line, media)) as pieces:
+                return await files.keep(pieces, media.name, media.kind)
         except (Refused, Unanswered, _NotHad) as error:
             if is_last or not _may_pass(error):
                 return attachment(media.name, media.kind, media.size, reason=str(error))
@@ -67,12 +79,12 @@ async def sent(line: Line, path: Path, file: Attachment, *, encrypt: bool) -> di
     return {"file": {**keys, "url": uri}} if encrypt else {"url": uri}
 
 
-async def _pieces(line: Line, media: Media) -> AsyncIterator[bytes]:
+async def _pieces(line: Line, media: Media) -> AsyncGenerator[bytes]:
     server, _, name = media.uri.removeprefix(_SCHEME).partition("/")
     if not media.uri.startswith(_SCHEME) or not server or not name:
         raise _NotHad("it does not lie on a homeserver")
     opening = None if media.sealed is None else _Opening(media.sealed)
-    async with line.answering("GET", place("v1", "media", "download", server, name), seconds=PATIENCE) as answer:
+    async with line.answering("GET", place("v1", "media", "download", server, name), seconds=DEADLINE) as answer:
         async for piece in answer.content.iter_chunked(PIECE):
             yield piece if opening is None else opening.opened(piece)
     if opening is not None:
@@ -84,12 +96,12 @@ class _Opening:
 
     def __init__(self, sealed: Any) -> None:
         try:
-            key = unpaddedbase64.decode_base64(sealed["key"]["k"])
-            start = unpaddedbase64.decode_base64(sealed["iv"])
-            self._expected = unpaddedbase64.decode_base64(sealed["hashes"]["sha256"])
+            key = _decoded(sealed["key"]["k"])
+            start = _decoded(sealed["iv"])
+            self._expected = _decoded(sealed["hashes"]["sha256"])
             counter = Counter.new(64, prefix=start[:8], initial_value=int.from_bytes(start[8:], "big"))
             self._cipher = AES.new(key, AES.MODE_CTR, counter=counter)
-        except (KeyError, TypeError, ValueError) as error:
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             raise _NotHad("its key is no key") from error
         self._digest = hashlib.sha256()
 
@@ -100,6 +112,12 @@ class _Opening:
     def check(self) -> None:
         if not hmac.compare_digest(self._digest.hexdigest().encode(), self._expected.hex().encode()):
             raise _NotHad("somebody has changed it on the way")
+
+
+def _decoded(said: object) -> bytes:
+    if not isinstance(said, str):
+        raise TypeError("no text")
+    return bytes(unpaddedbase64.decode_base64(said))
 
 
 async def _pieces_of(path: Path) -> AsyncIterator[bytes]:

@@ -28,6 +28,7 @@ from segue.platforms.matrix.outbound import (
 )
 from segue.platforms.matrix.reading import Reader
 from segue.platforms.matrix.settings import MatrixSettings
+from segue.platforms.matrix.taking import Taker
 from segue.platforms.matrix.waiting import Waiting
 from segue.ports.platform import (
     Arriving,
@@ -65,6 +66,7 @@ class _Link:
     client: Client
     reader: Reader
     porter: Porter
+    taker: Taker
 
 
 class MatrixPlatform:
@@ -100,8 +102,8 @@ class MatrixPlatform:
             client = await login.opened(self._settings, self._keyring, line, device)
             me = Me(device.user_id, await _display_name(line, device.user_id))
             porter = Porter(line, intake, me)
-            waiting = Waiting(self._keyring)
-            yield _Link(line, client, Reader(line, client, intake, self._files, me, porter, waiting), porter)
+            taker = Taker(line, client, intake, self._files, me, Waiting(self._keyring))
+            yield _Link(line, client, Reader(line, client, intake, me, porter, taker), porter, taker)
         finally:
             self._link = None
             await line.close()
@@ -119,7 +121,7 @@ class MatrixPlatform:
     async def edit(self, post: Post, message_id: str) -> None:
         link = self._linked()
         room_id = post.route.chat_id
-        if message_id in link.reader.redacted:
+        if message_id in link.taker.redacted:
             raise SendRefused("Somebody has removed the message.")
         with before_sending():
             is_encrypted = await self._is_encrypted(link, room_id)

@@ -4,7 +4,6 @@ What is read twice is known by its event id. What a homeserver leaves out, becau
 for.
 """
 
-import asyncio
 import json
 import logging
 import time
@@ -12,44 +11,26 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
 
-from segue.core.inbound import Cursor, Inbound
+from segue.core.inbound import Cursor
 from segue.platforms.matrix.asking import Line
 from segue.platforms.matrix.client import Client
 from segue.platforms.matrix.events import (
-    ENCRYPTED,
     Event,
-    answered_by,
-    content_of,
+    events_in,
     is_arrival,
-    is_message,
-    media_of,
-    redacted_by,
-    replaced_by,
+    mapping,
     since_we_came,
 )
 from segue.platforms.matrix.failing import LoggedOut, Refused, Trouble
-from segue.platforms.matrix.inbound import (
-    Me,
-    Room,
-    inbound_from,
-    names_in,
-    place_of,
-    read_later,
-    source_of,
-    unreadable_from,
-)
+from segue.platforms.matrix.inbound import Me, names_in, place_of
 from segue.platforms.matrix.inviting import Porter
-from segue.platforms.matrix.media import fetched
-from segue.platforms.matrix.waiting import Waiting
-from segue.ports.files import Files
+from segue.platforms.matrix.taking import Taker
 from segue.ports.platform import Intake
 
 WAIT = 30.0
 """Seconds in which a homeserver answers that nothing has happened."""
 GRACE = 30.0
 PAGE = 100
-AGAIN = 1.0
-"""Seconds after which something that could not be had is asked for once more."""
 MANY_KEYS = 100
 """A homeserver that tells our device so much at once has more to tell."""
 _NONE: dict[str, Any] = {"types": []}
@@ -64,19 +45,15 @@ _log = logging.getLogger(__name__)
 
 
 class Reader:
-    def __init__(
-        self, line: Line, client: Client, intake: Intake, files: Files, me: Me, porter: Porter, waiting: Waiting
-    ) -> None:
+    def __init__(self, line: Line, client: Client, intake: Intake, me: Me, porter: Porter, taker: Taker) -> None:
         self._line = line
         self._client = client
         self._intake = intake
-        self._files = files
         self._me = me
         self._porter = porter
-        self._waiting = waiting
-        self._cursor = f"sync:{me.user_id}"
-        self.redacted: dict[str, None] = {}
-        """What was taken back lately."""
+        self._taker = taker
+        self._ours = f"sync:{me.user_id}"
+        self._device = f"{self._ours}:{client.device_id}"
 
     async def look_around(self) -> str:
         """Learn which rooms there are, and who invites us; where to read on from."""
@@ -84,11 +61,21 @@ class Reader:
         said = await self._sync(_SNAPSHOT, None, never_asked_before, seconds=300.0)
         await self._client.hear({"rooms": said.get("rooms", {})})
         self._porter.hear(said.get("rooms", {}))
-        since = await self._intake.cursor(self._cursor)
-        if since is None:  # what was said before we were there is not for us
-            since = str(said["next_batch"])
-            await self._intake.advance(Cursor(self._cursor, since))
-        return since
+        return await self._intake.cursor(self._device) or await self._begin(said)
+
+    async def _begin(self, said: Mapping[str, Any]) -> str:
+        """The first time of this device. What was said before any device of ours was there is not for us.
+
+        Who reads from a place has heard what the device was told up to there, and the homeserver forgets it. So the
+        place of another device is not read from; what happened behind it is asked for, room by room.
+        """
+        now = str(said["next_batch"])
+        await self._hear_keys({name: value for name, value in said.items() if name != "rooms"})
+        if (before := await self._intake.cursor(self._ours)) is not None:
+            rooms = mapping(mapping(said.get("rooms")).get("join"))
+            await self._pass_on({"join": {name: _without_words(one, now) for name, one in rooms.items()}}, before)
+        await self._move(now)
+        return now
 
     async def read(self, since: str) -> None:
         """Pass on everything that is said, until cancelled."""
@@ -98,9 +85,15 @@ class Reader:
             said = await self._sync(_NEWS, since, wait)
             await self._hear(said)
             await self._pass_on(said.get("rooms", {}), since)
-            await self._pass_on_late()
+            await self._move(str(said["next_batch"]))
             since, wait = str(said["next_batch"]), WAIT
-            await self._intake.advance(Cursor(self._cursor, since))
+
+    async def _move(self, place: str) -> None:
+        """Everything up to there has been passed on, or waits for its key."""
+        await self._taker.take_late()
+        await self._taker.keep()
+        for cursor in (self._ours, self._device):
+            await self._intake.advance(Cursor(cursor, place))
 
     async def _sync(
         self, filtered: Mapping[str, Any], since: str | None, wait: float, seconds: float | None = None
@@ -113,29 +106,32 @@ class Reader:
 
     async def _hear(self, said: Mapping[str, Any]) -> None:
         """Take keys first, all that there are: the messages behind them need them."""
-        await self._client.hear(said)
         self._porter.hear(said.get("rooms", {}))
+        await self._hear_keys(said)
+
+    async def _hear_keys(self, said: Mapping[str, Any]) -> None:
+        await self._client.hear(said)
         while len(said.get("to_device", {}).get("events", [])) >= MANY_KEYS:
             said = await self._sync(_KEYS_ALONE, str(said["next_batch"]), 0.0)
             await self._client.hear({name: value for name, value in said.items() if name != "rooms"})
 
     async def _pass_on(self, rooms: Mapping[str, Any], since: str) -> None:
         for room_id, one in rooms.get("join", {}).items():
-            state = one.get("state", {}).get("events", [])
+            state = events_in(mapping(one.get("state")).get("events"))
             async with aclosing(self._events(room_id, one, since)) as events:
                 room = self._client.room(room_id)
                 if any(event.get("type") == "m.room.name" for event in state):
                     await self._intake.learn(place_of(room))
                 async for event, names in events:
                     known = room._replace(names={**names, **room.names})
-                    await self._take(event, known)
+                    await self._taker.take(event, known)
 
     async def _events(
         self, room_id: str, one: Mapping[str, Any], since: str
     ) -> AsyncGenerator[tuple[Event, Mapping[str, str]], None]:
         """What happened in a room, oldest first, and what people call themselves."""
-        timeline = one.get("timeline", {})
-        latest, state = timeline.get("events", []), one.get("state", {}).get("events", [])
+        timeline = mapping(one.get("timeline"))
+        latest, state = events_in(timeline.get("events")), events_in(mapping(one.get("state")).get("events"))
         if not timeline.get("limited"):
             for event in since_we_came(latest, self._me.user_id):
                 yield event, {}
@@ -160,79 +156,26 @@ class Reader:
         place: str | None = since
         while place is not None:
             query = {"dir": "f", "from": place, "limit": str(PAGE), "filter": _LAZY} | ({"to": until} if until else {})
-            page = await self._line.ask("GET", "v3", "rooms", room_id, "messages", query=query)
-            names = names_in(page.get("state", []))
-            for event in page.get("chunk", []):
+            page = await self._page(room_id, query)
+            names = names_in(events_in(page.get("state")))
+            for event in events_in(page.get("chunk")):
                 yield event, names
-            place = page.get("end") if page.get("chunk") and page.get("end") != place else None
+            end = page.get("end")  # also behind a page on which there is nothing for us
+            place = end if isinstance(end, str) and end != place else None
 
-    async def _take(self, event: Event, room: Room) -> None:
-        """Pass on what one event says."""
-        if (redacted := redacted_by(event)) is not None:
-            self._forget(redacted)
-            await self._intake.withdraw(source_of(event, room), redacted)
-        elif event.get("type") == "m.room.name" and "state_key" in event:
-            await self._intake.learn(place_of(room))
-        elif is_message(event) and not self._is_redacted(event):
-            opened = self._client.opened(room.id, event)
-            if opened is None:
-                await self._take_unreadable(event, room)
-            elif (inbound := await self._inbound(opened, room)) is not None:
-                await self._intake.receive(inbound)
-
-    async def _take_unreadable(self, event: Event, room: Room) -> None:
-        if event.get("sender") == self._me.user_id:
-            return
-        _log.warning("A message in %s cannot be decrypted; its key is asked for.", room.id)
-        if self._client.olm is not None:
-            self._waiting.add(room.id, event)
-            try:
-                await self._client.ask_for_key(room.id, event)
-            except (Refused, Trouble) as trouble:
-                _log.info("The key could not be asked for: %s", trouble)
-        if (inbound := unreadable_from(event, room)) is not None:
-            await self._intake.receive(inbound)
-
-    async def _pass_on_late(self) -> None:
-        """Messages whose keys have come."""
-        for room_id, event in self._waiting.keyed(self._client):
-            room = self._client.room(room_id)
-            opened = self._client.opened(room_id, event)
-            if opened is not None and (inbound := await self._inbound(opened, room)) is not None:
-                await self._intake.receive(read_later(inbound, room, str(event["event_id"])))
-            self._waiting.done(event)
-
-    async def _inbound(self, event: Event, room: Room) -> Inbound | None:
-        """A message with what it points at, and with its file if it matters what its sender says."""
-        original = await self._event(room.id, replaced_by(event))
-        answered = await self._event(room.id, answered_by(original or event))
-        inbound = inbound_from(event, room, self._me, original, answered)
-        media = media_of(event)
-        if inbound is None or inbound.is_own or media is None:
-            return inbound
-        if not await self._intake.is_heard(inbound.source, is_mention=inbound.is_mention):
-            return inbound
-        return inbound._replace(files=(await fetched(self._line, self._files, media),))
-
-    async def _event(self, room_id: str, event_id: str | None) -> Event | None:
-        """One that was told of earlier; None when it is not to be had, also not in a moment."""
-        for pause in (AGAIN, 0.0) if event_id is not None else ():
-            try:
-                event = await self._line.ask("GET", "v3", "rooms", room_id, "event", str(event_id))
-            except LoggedOut:
+    async def _page(self, room_id: str, query: Mapping[str, str]) -> Mapping[str, Any]:
+        """Some of what happened in a room. One that is closed to us keeps us from no other."""
+        try:
+            return await self._line.ask("GET", "v3", "rooms", room_id, "messages", query=query)
+        except Refused as refused:
+            if isinstance(refused, LoggedOut) or refused.is_busy or refused.is_broken:
                 raise
-            except Refused as refused:
-                if not (refused.is_busy or refused.is_broken):
-                    return None
-                await asyncio.sleep(max(pause, min(refused.seconds or 0.0, WAIT)) if pause else 0.0)
-            else:
-                return self._client.opened(room_id, event) or event
-        return None
+            _log.warning("What was said in %s is passed over: %s", room_id, refused)
+            return {}
 
-    def _is_redacted(self, event: Event) -> bool:
-        return event.get("type") == ENCRYPTED and not content_of(event)
 
-    def _forget(self, event_id: str) -> None:
-        self.redacted[event_id] = None
-        if len(self.redacted) > PAGE:
-            self.redacted.pop(next(iter(self.redacted)))
+def _without_words(room: Mapping[str, Any], now: str) -> dict[str, Any]:
+    """A room as if everything in it had been left out."""
+    known = (events_in(mapping(room.get(name)).get("events")) for name in ("state", "timeline"))
+    state = [event for events in known for event in events if "state_key" in event]
+    return {"state": {"events": state}, "timeline": {"limited": True, "prev_batch": now}}

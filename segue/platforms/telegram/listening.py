@@ -7,6 +7,7 @@ import logging
 import socket
 import time
 from collections.abc import Coroutine
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -45,6 +46,15 @@ async def until_one_ends(*works: Coroutine[None, None, None]) -> None:
         task.result()
 
 
+def _read(body: bytes) -> Any:
+    """An update; None for what is none. It comes from Telegram, which would bring it again before all others."""
+    try:
+        return read_body(body)
+    except Refusal as refusal:
+        _log.warning("What Telegram brought cannot be read, and is left aside: %s", refusal)
+        return None
+
+
 class Listening:
     """Answers the calls of Telegram."""
 
@@ -70,7 +80,7 @@ class Listening:
     async def _called(self, request: Request) -> JSONResponse:
         check_name(request, self._names, "platforms.telegram.webhook.hosts")
         self._check_secret(request)
-        update = read_body(await body_of(request))
+        update = _read(await body_of(request))
         async with self._alone:  # in the order in which they come
             await self._receiving.take_one(update)
         return JSONResponse({})

@@ -115,6 +115,13 @@ class Counterpart(ABC):
         """Bring something larger than is taken."""
         raise CannotHappen("bring_huge")
 
+    async def bring_odd(self) -> None:
+        """Bring whatever can come there whose insides make no sense, as many kinds of it as there are.
+
+        Wrong types everywhere, a file whose key is a number, ids with half of a surrogate pair, lists in lists.
+        """
+        raise CannotHappen("bring_odd")
+
     async def bring_forged(self, text: str) -> None:
         """Bring a message as somebody would who does not know the secret."""
         raise CannotHappen("bring_forged")
