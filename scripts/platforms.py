@@ -25,8 +25,8 @@ from segue.ports.platform import Traits  # noqa: E402 - the line above lets it b
 FILES = frozenset({"__init__.py", "platform.py", "inbound.py", "outbound.py", "settings.py", "manifest.toml"})
 PURE = ("inbound.py", "outbound.py", "settings.py")
 NEEDED = ("name", "title", "extra", *Traits._fields)
-OPTIONAL = ("also", "ask", "page", "you")
-ASKED = ({"key", "question", "variable"}, {"key", "question", "variable", "secret"})
+OPTIONAL = ("also", "ask", "page", "you", "you_like")
+ASKED, MORE_ASKED = {"key", "question", "variable"}, {"secret", "like"}
 OPEN_TO_PURE = ("segue.core", "segue.ports", "segue.listening.bodies")
 CONNECTING = "segue/app/connecting.py"
 INDEXES = ("README.md", "docs/index.md")
@@ -94,8 +94,8 @@ def has_a_whole_manifest(folder: Folder) -> Iterator[Fault]:
             yield folder.fault("manifest.toml", f"has the unknown key {key}: take it out.")
     if not folder.manifest.get("title", "-"):
         yield folder.fault("manifest.toml", "says no title: write what people call the platform.")
-    if any(not isinstance(one, dict) or set(one) not in ASKED for one in folder.manifest.get("ask", [])):
-        yield folder.fault("manifest.toml", "asks otherwise than by key, question, variable and secret: write them.")
+    if any(not isinstance(one, dict) or set(one) - MORE_ASKED != ASKED for one in folder.manifest.get("ask", [])):
+        yield folder.fault("manifest.toml", "asks otherwise than by key, question, variable, secret and like.")
     if folder.also is None:
         yield folder.fault("manifest.toml", "says `also` otherwise than as a list of files: write it as one.")
 

@@ -10,7 +10,8 @@ from segue.core.errors import Invalid, SegueError
 
 def troubles(settings: Settings, environ: Mapping[str, str]) -> list[str]:
     """A sentence for each: the agent that cannot be loaded, and every name of a model that means none."""
-    return [*_of_the_entry(settings), *_of_the_models(settings, environ), *_of_the_platforms(settings)]
+    parts = (_of_the_entry(settings), _of_the_models(settings, environ), _of_the_platforms(settings))
+    return [*(one for part in parts for one in part), *_of_the_owners(settings)]
 
 
 def _of_the_platforms(settings: Settings) -> Iterator[str]:
@@ -24,6 +25,15 @@ def _of_the_platforms(settings: Settings) -> Iterator[str]:
                 check_platform(settings, name)
             except SegueError as error:
                 yield str(error)
+
+
+def _of_the_owners(settings: Settings) -> Iterator[str]:
+    if not settings.owners:
+        return
+    from segue.app.manifests import unlikely_owners  # reads files, and few need them
+
+    for owner in unlikely_owners(settings.owners):
+        yield f"owners names {owner!r}, which is nobody's id there: see docs/platforms/{owner.partition(':')[0]}.md."
 
 
 def _of_the_entry(settings: Settings) -> Iterator[str]:

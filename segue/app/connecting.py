@@ -1,5 +1,6 @@
 """Which platforms a gateway connects to: those that the settings name, ours and those of others."""
 
+import sys
 from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from importlib.metadata import entry_points
@@ -178,6 +179,6 @@ def _of_others(connect: Callable[..., Platform]) -> Connect:
 
 def _not_installed(name: str, error: ImportError) -> str:
     """What is missing, and how to get it if it is part of an extra."""
-    what = error.name or str(error)
-    advice = f": pip install 'segue[{name}]' brings it" if name in _OURS else ""
+    what, extra = error.name or str(error), f"'segue[{name}]'"
+    advice = f": install Segue as {extra}, into the Python that runs it, {sys.executable}" if name in _OURS else ""
     return f"platforms.{name} needs what is not installed here ({what}){advice}."

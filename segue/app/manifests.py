@@ -1,6 +1,8 @@
 """The platforms that come with Segue, as their manifests tell: what each is called, and what it has to be told."""
 
+import re
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +18,8 @@ class Question(NamedTuple):
     variable: str
     """Of the environment, from which it can come as well."""
     secret: bool = False
+    like: str = ""
+    """A pattern that an answer fits."""
 
 
 class Manifest(NamedTuple):
@@ -25,6 +29,8 @@ class Manifest(NamedTuple):
     asks: tuple[Question, ...]
     you: str = ""
     """How somebody says who they are there."""
+    you_like: str = ""
+    """A pattern that such an id fits."""
 
 
 def asking_manifests() -> list[Manifest]:
@@ -34,7 +40,14 @@ def asking_manifests() -> list[Manifest]:
     return [one for one in read if one.asks]
 
 
+def unlikely_owners(owners: Iterable[str]) -> list[str]:
+    """Of those who are called owners, the ones who cannot be anybody on a platform that comes with Segue."""
+    patterns = {one.name: one.you_like for one in asking_manifests() if one.you_like}
+    said = [(owner, *owner.partition(":")[::2]) for owner in owners]
+    return [owner for owner, name, peer in said if name in patterns and not re.fullmatch(patterns[name], peer)]
+
+
 def _read(path: Path) -> Manifest:
     said = tomllib.loads(path.read_text("utf-8"))
     asks = tuple(Question(**one) for one in said.get("ask", ()))
-    return Manifest(said["name"], said["title"], said["extra"], asks, said.get("you", ""))
+    return Manifest(said["name"], said["title"], said["extra"], asks, said.get("you", ""), said.get("you_like", ""))

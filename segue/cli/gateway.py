@@ -25,7 +25,7 @@ from segue.core.text import one_line
 from segue.ports.platform import Platform
 from segue.ports.store import Transaction
 from segue.sessions.leasing import living_runs, refuse_second
-from segue.sessions.watching import left_out, living_gateways, note_left_out
+from segue.sessions.watching import living_gateways, note_left_out, watch
 from segue.storage.store import SqlStore
 from segue.upkeep.living import is_gone, this_run
 
@@ -137,29 +137,17 @@ def stop() -> None:
 @gateway.command()
 def restart() -> None:
     """Let the gateway of this home begin anew, if its settings let it."""
-    with app.open_for_reading() as store:
-        missing = store.read(OWNER_AT_CONSOLE, lambda tx: left_out(tx, [run.id for run in tx.leases.open_runs()]))
-    for sentence in _check_settings(missing):
-        note(sentence)
+    app.settings()  # which must be readable; whether they can work is judged by the gateway, in its own environment
     _signal(signal.SIGHUP)
 
 
-def _check_settings(missing: Collection[str]) -> list[str]:
-    """Whether a gateway could begin with the settings as they are now, in the environment of this process.
-
-    What is left out already does not keep it from that; of what will be left out again, a sentence says why.
-    """
+def _check_settings(missing: Collection[str]) -> None:
+    """Whether a gateway could begin with the settings as they are now; what is left out already may stay so."""
     from segue.app.connecting import check_platform  # slow to load
 
-    settings, told = app.settings(), []
-    for name in (name for name, said in settings.platforms.items() if said.enabled):
-        try:
-            check_platform(settings, name)
-        except SegueError as error:
-            if name not in missing:
-                raise
-            told.append(f"{name} is left out again: {error}")
-    return told
+    settings = app.settings()
+    for name in (name for name, said in settings.platforms.items() if said.enabled and name not in missing):
+        check_platform(settings, name)
 
 
 @gateway.command()
@@ -196,6 +184,8 @@ def _signal(number: signal.Signals) -> None:
         else:
             _wait_for_another(store, here)
             say("The gateway has begun anew.")
+            for name, sentence in store.read(OWNER_AT_CONSOLE, watch, is_gone).left_out.items():
+                note(f"{name} is left out: {sentence}")
 
 
 def _wait_for_another(store: SqlStore, runs: list[Run]) -> None:
@@ -203,7 +193,9 @@ def _wait_for_another(store: SqlStore, runs: list[Run]) -> None:
     known, until = {one.id for one in runs}, time.monotonic() + _STOPPING_SECONDS
     while {one.id for one in store.read(OWNER_AT_CONSOLE, living_gateways, is_gone)} <= known:
         if told := store.read(OWNER_AT_CONSOLE, lambda tx: tx.meta.get(_HINDRANCE)):
-            raise InUse(f"The gateway goes on as it is, and does not begin anew: {told}")
+            raise InUse(
+                f"The gateway goes on as it is, and does not begin anew, because where it runs this is so: {told}"
+            )
         if time.monotonic() > until or all(is_gone(one) for one in runs):
             raise InUse("The gateway has not begun anew; its log says why.")
         time.sleep(0.1)

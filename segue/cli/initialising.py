@@ -1,10 +1,12 @@
 """`segue init`: a home with everything in it that is needed to begin, and a platform if one is wanted."""
 
 import os
+import re
 import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
@@ -25,29 +27,44 @@ _NONE = "none"
 _LETTING_IN = "`segue pairing approve CODE --owner`"
 
 
+class Wish(NamedTuple):
+    """A platform that is wanted, and what was said of it."""
+
+    manifest: Manifest
+    lines: list[str]
+    """Of config.yaml."""
+    is_known: bool = False
+    """Whether it was said who the owner is there."""
+
+
 @click.command()
 @click.option("--platform", metavar="NAME", help="A platform to be reached on, such as telegram; none asks about none.")
 def init(platform: str | None) -> None:
     """Make the home folder, a commented config.yaml, the database and a token. What is there already is left alone."""
-    wanted = _wanted(platform)
-    settings = app.settings()
-    app.open_store().close()
+    manifest, settings = _wanted(platform), app.settings()
     target = settings.config_path
-    is_new = _write_new(target)
+    is_asked = sys.stdin.isatty() and not target.exists()
+    if is_asked and platform is None:
+        manifest = _chosen()
+    wish = _asked(manifest, is_asked=is_asked) if manifest is not None else None
+    app.open_store().close()
+    is_new = _write_new(target, wish)
     if is_new:
-        say(f"Wrote {target}; every setting in it is a comment until you change it.")
+        say(f"Wrote {target}; every setting in it is a comment until you change it{_but(wish)}.")
     else:
         say(f"{target} is there already and was left alone.")
     say(f"Conversations are kept in {settings.database_place}.")
     if token := _first_token():
         say("Programs call the gateway with a token; this one may read and write, and is shown once:")
         say(f"  {token}")
-    if is_new and wanted is None and platform is None and sys.stdin.isatty():
-        wanted = _chosen()
-    if wanted is not None:
-        _connect(wanted, target, is_new=is_new)
+    if wish is not None:
+        _say_next(wish, target, is_new=is_new)
     else:
         say("Next: `segue` to talk, `segue gateway run` for programs and platforms, or `from segue import SessionDB`.")
+
+
+def _but(wish: Wish | None) -> str:
+    return "" if wish is None else f", but for what connects {wish.manifest.title}, at its end; only you can read it"
 
 
 def _wanted(name: str | None) -> Manifest | None:
@@ -62,29 +79,31 @@ def _wanted(name: str | None) -> Manifest | None:
 def _chosen() -> Manifest | None:
     """Ask whether there is somewhere else to be reached."""
     known = {one.name: one for one in asking_manifests()}
-    question = f"Be reached on a platform, too? {', '.join(f'{one.name} ({one.title})' for one in known.values())}"
+    question = f"Be reached on a platform, too? {', '.join(known)} or {_NONE}"
     name: str = click.prompt(printable(question), type=click.Choice([*known, _NONE]), default=_NONE, show_choices=False)
     return known.get(name)
 
 
-def _connect(manifest: Manifest, target: Path, *, is_new: bool) -> None:
-    """Write down what connects a platform, or show what would, and say what comes next."""
-    is_asked = is_new and sys.stdin.isatty()
-    answers = {ask.key: _answer(ask) if is_asked else None for ask in manifest.asks}
-    you: str = click.prompt(printable(manifest.you), default="", show_default=False).strip() if is_asked else ""
-    lines = section(manifest, answers, you)
+def _asked(manifest: Manifest, *, is_asked: bool) -> Wish:
+    """What connects a platform; where nobody can be asked, the environment is named."""
+    if not is_asked:
+        return Wish(manifest, section(manifest, dict.fromkeys((ask.key for ask in manifest.asks), None), ""))
+    answers = {ask.key: _answer(ask) for ask in manifest.asks}
+    you = _prompted(manifest.you, manifest.you_like)
+    return Wish(manifest, section(manifest, answers, you), is_known=bool(you))
+
+
+def _say_next(wish: Wish, target: Path, *, is_new: bool) -> None:
+    """Say what comes next; into a file that was there nothing is written."""
     if is_new:
-        descriptor = os.open(target, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)  # which we have just made
-        with os.fdopen(descriptor, "a", encoding="utf-8") as file:
-            file.write("\n" + "\n".join(lines) + "\n")
-        say(f"{manifest.title} is in {target} now.")
-        _check(manifest)
+        _check(wish.manifest)
     else:
-        say(f"Add this to {target}:")
-        for line in lines:
+        say(f"Add this to {target}, below `platforms:` if that stands there already:")
+        for line in wish.lines:
             say(line)
-    said = "" if you else f", and write to your agent; the code that it answers with lets you in: {_LETTING_IN}"
-    say(f"Next: `segue gateway run`{said}.")
+    greeting = f", and write to your agent; the code that it answers with lets you in: {_LETTING_IN}"
+    said = "" if wish.is_known else greeting
+    say(f"Next: `segue config check`, then `segue gateway run`{said}.")
 
 
 def section(manifest: Manifest, answers: Mapping[str, str | None], you: str) -> list[str]:
@@ -102,9 +121,16 @@ def _literal(answer: str) -> str:
 
 def _answer(ask: Question) -> str | None:
     """What somebody says; nothing when it is to come from the environment."""
-    asked = f"{ask.question} (empty: it comes from {ask.variable})"
-    said: str = click.prompt(printable(asked), default="", show_default=False, hide_input=ask.secret)
-    return said.strip() or None
+    return _prompted(f"{ask.question} (empty: it comes from {ask.variable})", ask.like, is_secret=ask.secret) or None
+
+
+def _prompted(question: str, like: str, *, is_secret: bool = False) -> str:
+    """What somebody types, until it can be right; nothing always can."""
+    while True:
+        said: str = click.prompt(printable(question), default="", show_default=False, hide_input=is_secret).strip()
+        if not said or not like or re.fullmatch(like, said):
+            return said
+        note("That cannot be right; try again, or leave it empty.")
 
 
 def _check(manifest: Manifest) -> None:
@@ -117,14 +143,15 @@ def _check(manifest: Manifest) -> None:
         note(str(error))
 
 
-def _write_new(target: Path) -> bool:
-    """Write the template unless there is a file; whether there was none."""
+def _write_new(target: Path, wish: Wish | None) -> bool:
+    """Write the template, and what is wanted, unless there is a file; whether there was none."""
     try:
         descriptor = os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
     except FileExistsError:
         return False
+    wanted = "" if wish is None else "\n" + "\n".join(wish.lines) + "\n"
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(documenting.template())
+        file.write(documenting.template() + wanted)
     return True
 
 

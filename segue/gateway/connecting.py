@@ -188,6 +188,7 @@ class Connection:
         """The platform answers."""
         if self.link.come_to(LinkState.CONNECTED):
             self.link.retry_at = None
+            _log.info("%s is connected.", self.platform.name)
             self._steady = asyncio.get_running_loop().call_later(STEADY_SECONDS, self._forget_failures)
             self._noting = asyncio.create_task(self._note())
 
@@ -202,7 +203,8 @@ class Connection:
         is_news = self.link.come_to(state) or trouble != self.link.trouble
         self.link.trouble, self.link.retry_at = trouble, None if retry is None else time.time() + retry
         if is_news:
-            _log.warning("%s is not connected: %s", self.platform.name, trouble)
+            rests = " It is left alone for a while." if state is LinkState.RESTING else ""
+            _log.warning("%s is not connected: %s%s", self.platform.name, trouble, rests)
 
     async def _note(self) -> None:
         """Let other processes know how the platform stands, as long as it is ours."""

@@ -1,6 +1,7 @@
 """A gateway begins anew if it can, and goes on as it is if it cannot; whoever asked is told which."""
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -67,4 +68,17 @@ def test_what_cannot_be_connected_is_left_out_and_the_rest_begins(tmp_path: Path
         assert "telegram is left out: platforms.telegram needs" in run("status", **environment).stdout
         done = run("gateway", "restart", **environment)
         assert (done.returncode, done.stdout) == (0, "The gateway has begun anew.\n")
-        assert "telegram is left out again" in done.stderr
+        assert "telegram is left out: platforms.telegram needs" in done.stderr
+
+
+def test_whoever_asks_for_it_need_not_have_what_the_gateway_has(tmp_path: Path, run: Run) -> None:
+    """A service has its variables from a file that no shell reads."""
+    hook = {"hooks": {"github": {"secret": "${HOOK_SECRET_OF_A_TEST}"}}, "port": 0}
+    os.environ["HOOK_SECRET_OF_A_TEST"] = "0123456789abcdef0123"
+    try:
+        with gateway_at(tmp_path / "home", platforms={"webhook": hook}) as there:
+            del os.environ["HOOK_SECRET_OF_A_TEST"]
+            done = run("gateway", "restart", SEGUE_HOME=str(there.home))
+            assert (done.returncode, done.stdout, done.stderr) == (0, "The gateway has begun anew.\n", "")
+    finally:
+        os.environ.pop("HOOK_SECRET_OF_A_TEST", None)

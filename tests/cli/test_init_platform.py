@@ -31,15 +31,19 @@ def terminal(home: Path, tmp_path: Path) -> Iterator[Terminal]:
 
 def test_a_platform_is_asked_for_and_what_is_secret_is_not_shown(terminal: Terminal, home: Path) -> None:
     terminal.send(shlex.join([sys.executable, "-m", "segue", "init"]))
-    terminal.until("Be reached on a platform, too?", "telegram (Telegram)")
+    terminal.until("Be reached on a platform, too?", "telegram")
     terminal.send("telegram")
     terminal.until("The token of your bot")
+    terminal.send("no token")
+    terminal.until("That cannot be right")
     terminal.send(TOKEN)
     terminal.until("Your own id on Telegram")
+    terminal.send("@alice")
+    terminal.wait(lambda screen: screen.count("That cannot be right") == 2)
     terminal.send("4711")
-    screen = terminal.until("Next: `segue gateway run`.")
+    screen = terminal.until("Next: `segue config check`, then `segue gateway run`.")
     assert TOKEN not in screen
-    assert "Telegram is in " in screen
+    assert "but for what connects Telegram" in screen.replace("\n", "")
     said = yaml.safe_load((home / "config.yaml").read_text("utf-8"))
     assert said == {"platforms": {"telegram": {"token": TOKEN}}, "owners": ["telegram:4711"]}
     assert (home / "config.yaml").stat().st_mode & 0o777 == 0o600
@@ -51,6 +55,28 @@ def test_nobody_need_be_reached_anywhere(terminal: Terminal, home: Path) -> None
     terminal.press("Enter")
     terminal.until("Next: `segue` to talk")
     assert yaml.safe_load((home / "config.yaml").read_text("utf-8")) is None
+
+
+def test_who_breaks_off_is_asked_again(terminal: Terminal, home: Path) -> None:
+    for _ in range(2):
+        terminal.send("clear; " + shlex.join([sys.executable, "-m", "segue", "init"]))
+        terminal.until("Be reached on a platform, too?")
+        terminal.send("telegram")
+        terminal.until("The token of your bot")
+        terminal.press("C-c")
+        terminal.until("Interrupted.")
+    assert not (home / "config.yaml").exists()
+
+
+def test_an_owner_who_is_nobody_there_is_named(run: Run, home: Path) -> None:
+    home.mkdir(mode=0o700)
+    (home / "config.yaml").write_text("owners: ['telegram:@alice', 'telegram:4711', 'matrix:alice', 'irc:x']\n")
+    done = run("config", "check")
+    assert done.returncode == 1
+    assert "owners names 'telegram:@alice', which is nobody's id there" in done.stderr
+    assert "'matrix:alice'" in done.stderr
+    assert "4711" not in done.stderr
+    assert "irc" not in done.stderr
 
 
 def test_where_nobody_can_be_asked_the_environment_is_named(run: Run, home: Path) -> None:

@@ -84,7 +84,7 @@ async def _log_in(settings: MatrixSettings, device_id: str | None) -> Device:
         if refused.status in (400, 401, 403) and refused.code in _FORBIDDEN:
             raise Trouble(
                 f"The homeserver does not let {settings.user} in: check platforms.matrix.user and"
-                " platforms.matrix.password."
+                " platforms.matrix.password, and begin anew with `segue gateway restart`."
             ) from None
         raise
     finally:

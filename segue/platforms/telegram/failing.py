@@ -7,7 +7,8 @@ from segue.core.errors import SegueError
 from segue.ports.platform import SendFailed, SendLater, SendRefused, SendUnknown
 
 WRONG_TOKEN = (
-    "Telegram does not know the token in platforms.telegram.token: get one from @BotFather and write it there."  # noqa: S105
+    "Telegram does not know the token in platforms.telegram.token: get one from @BotFather, write it there, and begin"  # noqa: S105
+    " anew with `segue gateway restart`."
 )
 ANOTHER = (
     "Another program asks Telegram for what this bot is told: stop it, or give one of the two a bot of its own;"
