@@ -364,10 +364,10 @@ def test_a_token_that_was_revoked_is_replaced_on_the_same_device(
                 link = adapter._link
                 assert link is not None
                 device = link.client.device_id
-                if is_soft:
-                    trouble.answer("GET .*/sync", 401, softly, times=1)
-                else:
+                if not is_soft:
                     await link.line.ask("POST", "v3", "logout", body={})
+            if is_soft:
+                trouble.answer("GET .*/sync", 401, softly, times=1)
             with pytest.raises(SegueError, match="we log in again as the same device"):
                 async with house.at_work(ledger):
                     pass
