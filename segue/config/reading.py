@@ -171,6 +171,11 @@ def _advice(settings: Settings) -> list[str]:
         for name, rules in settings.access.items()
         if rules.dm == "open"
     ]
+    advice += [
+        f'access.{name}.groups has "*": everybody in every group that your agent is in can talk to it.'
+        for name, rules in settings.access.items()
+        if "*" in rules.groups
+    ]
     return advice
 
 

@@ -151,6 +151,14 @@ def test_no_command_goes_on_with_settings_it_cannot_read(run: Run, home: Path, c
     assert [file.name for file in home.iterdir()] == ["config.yaml"]
 
 
+def test_it_is_told_where_everybody_may_speak(run: Run, home: Path) -> None:
+    write_config(home, "access: {telegram: {dm: open, groups: ['*']}, matrix: {groups: ['!a']}}\n")
+    told = run("config", "check").stdout
+    assert "access.telegram.dm is open" in told
+    assert 'access.telegram.groups has "*"' in told
+    assert "access.matrix" not in told
+
+
 # segue init
 
 
