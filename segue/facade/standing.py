@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from segue.core.links import LinkRow
 from segue.core.sessions import Kind
 from segue.facade.lane_rows import run_row
 from segue.ports.store import Filter, Transaction
@@ -35,9 +36,13 @@ def _watched(watched: Watch) -> dict[str, Any]:
         "gateway": {
             "up": watched.is_up,
             "runs": [run_row(run) for run in watched.gateways],
-            "platforms": [one._asdict() for one in watched.platforms],
+            "platforms": [_platform(one) for one in watched.platforms],
             "left_out": dict(watched.left_out),
         },
         "inbox": watched.inbox | unattended,
         "outbox": watched.outbox | {"undelivered": watched.undelivered},
     }
+
+
+def _platform(link: LinkRow) -> dict[str, Any]:
+    return {name: value for name, value in link._asdict().items() if name != "run_id"}

@@ -143,8 +143,8 @@ class Connection:
         """Take in and send, until another gateway does or may."""
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._take_in())
                 group.create_task(self.delivery.run())
+                group.create_task(self._take_in())
         except* (LeaseLost, _GivenWay) as errors:
             self._down(_told(errors.exceptions[0]), LinkState.RESTING, self._pause())
         except* Exception as errors:  # noqa: BLE001 - whatever it is, the other platforms go on

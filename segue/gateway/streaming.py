@@ -176,10 +176,12 @@ class Stream:
     async def type(self) -> None:
         """Show that somebody writes, until there is something to read."""
         while not self._shown.text:
-            if self.spot.delivery.is_running:
-                with suppress(Exception):  # whatever it is, it does not matter whether this works
-                    async with asyncio.timeout(TYPING_SECONDS):
-                        await self.spot.platform.typing(self.spot.envelope.source)
+            if not self.spot.delivery.is_running:
+                await asyncio.sleep(SHORTEST_PAUSE)  # it has just begun, or another gateway sends there
+                continue
+            with suppress(Exception):  # whatever it is, it does not matter whether this works
+                async with asyncio.timeout(TYPING_SECONDS):
+                    await self.spot.platform.typing(self.spot.envelope.source)
             await asyncio.sleep(TYPING_SECONDS)
 
     def _begin_part(self) -> None:

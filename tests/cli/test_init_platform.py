@@ -60,7 +60,7 @@ def test_nobody_need_be_reached_anywhere(terminal: Terminal, home: Path) -> None
 def test_who_breaks_off_is_asked_again(terminal: Terminal, home: Path) -> None:
     for _ in range(2):
         terminal.send("clear; " + shlex.join([sys.executable, "-m", "segue", "init"]))
-        terminal.until("Be reached on a platform, too?")
+        terminal.until("Be reached on a platform, too?", without="Interrupted.")
         terminal.send("telegram")
         terminal.until("The token of your bot")
         terminal.press("C-c")
