@@ -152,7 +152,11 @@ class Connection:
             self._down(_told(errors.exceptions[0]), LinkState.RESTING, self._pause())
 
     async def _take_in(self) -> None:
-        """What arrives is taken in, whatever happens; what cannot be stored is brought again in a moment."""
+        """What arrives is taken in, whatever happens; what cannot be stored is brought again in a moment.
+
+        Who sends is ready first, so that whoever speaks can see that they are answered.
+        """
+        await self.delivery.begun.wait()
         while True:
             try:
                 await self._listen()

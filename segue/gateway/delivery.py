@@ -62,8 +62,12 @@ class Delivery:
         self._woken = asyncio.Event()
         self._free = asyncio.Semaphore(MOST_CHATS)
         self.platform = platform
-        self.is_running = False
+        self.begun = asyncio.Event()
+
+    @property
+    def is_running(self) -> bool:
         """Whether what is for this platform is sent by us, and by nobody else."""
+        return self.begun.is_set()
 
     def wake(self) -> None:
         self._woken.set()
@@ -71,7 +75,7 @@ class Delivery:
     async def run(self) -> None:
         """Send what there is, until cancelled. Nobody else sends for this platform now."""
         await self._trying(lambda: self.door.write(self._doubt))
-        self.is_running = True
+        self.begun.set()
         try:
             while True:
                 self._woken.clear()
@@ -80,7 +84,7 @@ class Delivery:
                     await asyncio.sleep(LOOK_SECONDS)  # each look goes through all that waits
                 await _either(self._woken, LOOK_SECONDS)
         finally:
-            self.is_running = False
+            self.begun.clear()
             for sender in self._senders.values():
                 sender.cancel()
             if self._senders:
