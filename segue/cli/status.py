@@ -12,7 +12,7 @@ from segue.cli.output import say, show_json, table
 from segue.cli.tables import session_table
 from segue.cli.tidying import tidy_up
 from segue.core.inbox import InboxState
-from segue.core.links import LinkState
+from segue.core.links import LinkState, called
 from segue.core.moments import ago
 from segue.core.outbox import OutboxState
 from segue.core.scope import OWNER_AT_CONSOLE
@@ -148,7 +148,7 @@ def platform_lines(platforms: list[dict[str, Any]], now: float) -> Iterator[tupl
 
 
 def _name(one: dict[str, Any]) -> str:
-    return one_line(f"{one['platform']}:{one['account']}" if one["account"] else one["platform"])
+    return called(one["platform"], one["account"])
 
 
 def _next_try(one: dict[str, Any], now: float) -> str:

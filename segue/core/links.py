@@ -3,6 +3,8 @@
 from enum import StrEnum
 from typing import NamedTuple
 
+from segue.core.text import one_line
+
 
 class LinkState(StrEnum):
     CONNECTING = "connecting"
@@ -32,3 +34,8 @@ class LinkRow(NamedTuple):
     @property
     def is_up(self) -> bool:
         return self.state == LinkState.CONNECTED
+
+
+def called(platform: str, account: str) -> str:
+    """A platform as people are told of it, with the account if it is not the only one."""
+    return one_line(f"{platform}:{account}" if account else platform)

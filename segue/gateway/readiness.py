@@ -8,6 +8,7 @@ with that brought it up to date.
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from segue.core.links import called
 from segue.core.redaction import redact
 from segue.core.sources import API_SERVER, BATCH, CRON
 from segue.core.text import one_line, shorten
@@ -55,16 +56,16 @@ def readiness(links: Sequence[LinkState], *, store_trouble: str | None, is_begun
         reasons.append("The gateway takes nothing more in: it is about to end.")
     if store_trouble is not None:
         reasons.append(f"The store cannot be used: {_shown(store_trouble)}")
-    down = [f"{_name(link)} is not connected: {_shown(link.trouble or 'not yet')}" for link in links if not link.is_up]
+    down = [
+        f"{called(link.platform, link.account)} is not connected: {_shown(link.trouble or 'not yet')}"
+        for link in links
+        if not link.is_up
+    ]
     doors = [link for link in links if link.platform not in _ALWAYS_UP] or links
     if doors and not any(link.is_up for link in doors):
         reasons += ["No platform is connected.", *down]
         down = []
     return Readiness(not reasons, tuple(reasons), tuple(down))
-
-
-def _name(link: LinkState) -> str:
-    return one_line(f"{link.platform}:{link.account}" if link.account else link.platform)
 
 
 def _shown(sentence: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from segue.core.inbox import InboxState
-from segue.core.links import LinkRow, LinkState
+from segue.core.links import LinkState, called
 from segue.core.moments import DAY, instant
 from segue.core.outbox import Letter, OutboxState
 from segue.core.scope import OWNER_AT_CONSOLE
@@ -50,7 +50,10 @@ def check_platforms(patient: Patient) -> list[Finding]:
         return []
     return [
         *(
-            Finding(f"{_name(one)} is not connected: {one.trouble or 'it is not said why'}", _TRIED_AGAIN)
+            Finding(
+                f"{called(one.platform, one.account)} is not connected: {one.trouble or 'it is not said why'}",
+                _TRIED_AGAIN,
+            )
             for one in watched.platforms
             if one.state in (LinkState.FAILED, LinkState.RESTING)
         ),
@@ -59,10 +62,6 @@ def check_platforms(patient: Patient) -> list[Finding]:
             for name, sentence in watched.left_out.items()
         ),
     ]
-
-
-def _name(one: LinkRow) -> str:
-    return one_line(f"{one.platform}:{one.account}" if one.account else one.platform)
 
 
 def check_messages(patient: Patient) -> list[Finding]:
