@@ -3,13 +3,14 @@
 Everything but `local_endpoints` is a function of its arguments; the environment is one of them.
 """
 
-import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from http.client import HTTPConnection, HTTPException
 from threading import Thread
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
+
+from segue.core.json_text import parse_json
 
 Kind = Literal["openai", "anthropic"]
 SHORTEST_FUZZY = 6
@@ -267,8 +268,8 @@ def _look(provider: str, base_url: str) -> Endpoint | None:
     try:
         connection.request("GET", f"{parts.path}/models", headers={"Connection": "close"})
         response = connection.getresponse()
-        listed = json.loads(response.read(_LARGEST_LIST)) if response.status == 200 else None
-    except (OSError, HTTPException, ValueError, RecursionError):
+        listed = parse_json(response.read(_LARGEST_LIST)) if response.status == 200 else None
+    except (OSError, HTTPException, ValueError):
         return None
     finally:
         connection.close()

@@ -130,7 +130,8 @@ class BatchRun:
         if self._own is not None:
             self._own.check()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), LOOK_SECONDS)
+            async with asyncio.timeout(LOOK_SECONDS):
+                await stop.wait()
 
 
 class _OwnServing:

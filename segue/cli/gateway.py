@@ -1,7 +1,6 @@
 """`segue gateway run | status | stop | restart | call | unit`: what connects platforms with conversations."""
 
 import asyncio
-import json
 import logging
 import os
 import signal
@@ -18,6 +17,7 @@ from segue.cli.options import AS_JSON, REMOTE
 from segue.cli.output import note, say, show_json
 from segue.config import Settings
 from segue.core.errors import InUse, Invalid, NotFound, SegueError
+from segue.core.json_text import parse_json
 from segue.core.leases import GATEWAY, Run
 from segue.core.lifecycle import Interruption
 from segue.core.scope import OWNER_AT_CONSOLE
@@ -160,7 +160,7 @@ def call(method: str, params: str, there: "Asked | None") -> None:
     The gateway of this home is asked, or the one at --url, with the token that SEGUE_TOKEN or a file holds.
     """
     try:
-        given = json.loads(params)
+        given = parse_json(params)
     except ValueError:
         raise Invalid("--params takes a JSON object, such as '{\"limit\": 5}'.") from None
     from segue.cli.remote import Here  # slow to load, and only this command needs it

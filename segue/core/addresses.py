@@ -142,6 +142,18 @@ def literal(host: str) -> Address | None:
         return None
 
 
+def is_loopback(address: Address) -> bool:
+    """Return whether an address is of this machine; an IPv4-mapped one is what it maps."""
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return (mapped or address).is_loopback
+
+
+def canonical(address: Address) -> str:
+    """Return the one spelling of an address (RFC 5952); Python's own of an IPv4-mapped one depends on its version."""
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return str(address) if mapped is None else f"::ffff:{mapped}"
+
+
 def refused_addresses(addresses: list[Address]) -> list[Address]:
     """Those of a host's addresses that nothing is fetched from: one is enough to refuse the host."""
     return [address for address in addresses if not is_public(address)]
@@ -154,7 +166,7 @@ def _host(parts: SplitResult) -> str:
         is_alone = _BRACKETED.fullmatch(parts.netloc)
         if not is_alone or not isinstance(found, IPv6Address) or found.scope_id:
             raise Refused(f"{_shown(parts.netloc)} is no host.")
-        return str(found)
+        return canonical(found)
     try:
         host = said.encode("idna").decode("ascii").lower() if not said.isascii() else said.lower()
     except UnicodeError:

@@ -5,10 +5,10 @@ agent that yields "this tool starts" before it starts the tool, and "this is the
 without knowing how.
 """
 
-import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from segue.core.json_text import parse_json
 from segue.core.usage import Billing, Usage
 
 Chat = dict[str, Any]
@@ -33,8 +33,8 @@ class ToolCall:
     def parsed(self) -> dict[str, Any] | None:
         """The arguments as an object; None when they are none."""
         try:
-            said = json.loads(self.arguments or "{}", parse_constant=_no_number)
-        except (ValueError, RecursionError):
+            said = parse_json(self.arguments or "{}", parse_constant=_no_number)
+        except ValueError:
             return None
         return said if isinstance(said, dict) else None
 

@@ -4,12 +4,12 @@
 not the whole message (a list of parts, a NUL), `content_json` holds the original beside it.
 """
 
-import json
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from segue.core.errors import InvalidMessage
+from segue.core.json_text import dump_json, parse_json
 from segue.core.moments import is_moment
 from segue.core.text import storable
 
@@ -205,8 +205,8 @@ def draft_from(message: Mapping[str, Any], timestamp: float) -> Draft:
 def encode(value: Any) -> str:
     """Compact JSON that any database can hold."""
     try:
-        return storable(json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False))
-    except (TypeError, ValueError, RecursionError) as error:
+        return storable(dump_json(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False))
+    except (TypeError, ValueError) as error:
         raise InvalidMessage(f"A message can only hold what JSON can: {error}.") from error
 
 
@@ -215,8 +215,8 @@ def decode(text: str | None) -> Any:
     if text is None:
         return None
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return parse_json(text)
+    except ValueError:
         return text
 
 
@@ -258,13 +258,10 @@ def first_line_of(content: str | None, most: int = 200) -> str:
 
 
 def _split(content: Any) -> tuple[str | None, str | None]:
-    try:
-        text = text_of(content)
-    except RecursionError:
-        raise InvalidMessage("The content of a message is nested too deeply.") from None
-    kept = None if text is None else storable(text)
     is_whole = content is None or (isinstance(content, str) and "\x00" not in content)
-    return kept, None if is_whole else encode(content)
+    encoded = None if is_whole else encode(content)  # first, for it refuses what is nested too deeply to be walked
+    text = text_of(content)
+    return None if text is None else storable(text), encoded
 
 
 def _integer(name: str, value: Any) -> int | None:

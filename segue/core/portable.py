@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 
 from segue.core.errors import Invalid, InvalidSession
 from segue.core.ids import LONGEST_ID
+from segue.core.json_text import TooDeep, parse_json
 from segue.core.messages import (
     JSON_COLUMNS,
     LARGEST_SEQ,
@@ -106,8 +107,8 @@ def pieces(
 def from_json(line: str | bytes) -> PortableSession:
     """One line of an export, checked."""
     try:
-        data = json.loads(line, object_pairs_hook=_without_repeats, parse_constant=_no_number)
-    except RecursionError:
+        data = parse_json(line, object_pairs_hook=_without_repeats, parse_constant=_no_number)
+    except TooDeep:
         raise InvalidSession("it is nested too deeply") from None
     except Invalid:
         raise

@@ -3,13 +3,13 @@
 It is kept as JSON in the column `model_config`, where others may keep things too: what we do not know stays there.
 """
 
-import json
 from collections.abc import Mapping
 from enum import StrEnum
 from math import isfinite
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from segue.core.json_text import parse_json
 from segue.core.spelling import dumps
 from segue.core.text import storable
 
@@ -115,9 +115,9 @@ def _is_ours(chosen: Preferences, key: str) -> bool:
 def _object(column: str) -> dict[str, Any]:
     """The object that a column holds; anything else is kept as it is under a key of its own."""
     try:
-        held = json.loads(column, parse_float=_number, parse_constant=str)
+        held = parse_json(column, parse_float=_number, parse_constant=str)
         dumps(held)
-    except (ValueError, RecursionError):
+    except ValueError:
         held = column
     if isinstance(held, dict):
         return held

@@ -43,7 +43,8 @@ class Agreements:
         await self._door.write(self._post, entry, call, risk)
         self._sent()
         try:
-            return await asyncio.wait_for(question.answer, self._seconds)
+            async with asyncio.timeout(self._seconds):
+                return await question.answer
         except TimeoutError:
             return False
         finally:

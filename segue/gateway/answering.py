@@ -244,7 +244,8 @@ class Office:
         """Wait for a moment for what is said next; whether there was something to wait for."""
         seconds = pause_before(entries, self._staff.queue(entries[0].platform).debounce, time.time())
         with suppress(TimeoutError):  # then it stayed quiet
-            await asyncio.wait_for(stirred.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await stirred.wait()
         return seconds > 0
 
     def stir(self, key: str | None = None) -> None:

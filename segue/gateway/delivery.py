@@ -5,6 +5,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from enum import StrEnum
 from typing import ParamSpec, TypeVar
 from weakref import WeakValueDictionary
@@ -59,6 +60,7 @@ class Delivery:
         self._alone: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._rests: dict[str, float] = {}
         self._has_looked = False
+        self._is_collecting = False
         self._woken = asyncio.Event()
         self._free = asyncio.Semaphore(MOST_CHATS)
         self.platform = platform
@@ -93,7 +95,9 @@ class Delivery:
             self._known.clear()
 
     def is_idle(self) -> bool:
-        return not self._senders
+        """True when everything that it was woken for has been looked for, and nothing is being sent."""
+        is_looking = self.is_running and (self._is_collecting or self._woken.is_set())
+        return not (is_looking or self._senders)
 
     def alone_in(self, chat: str) -> asyncio.Lock:
         """Held by whoever sends something to a chat or edits something there."""
@@ -107,7 +111,14 @@ class Delivery:
         tx.outbox.doubt_sending(self.platform.name, self.platform.account)
 
     async def _collect(self) -> None:
-        """Find what is to be sent and not known yet."""
+        """Find what is to be sent and not known yet, and begin to send it."""
+        self._is_collecting = True
+        try:
+            await self._find()
+        finally:
+            self._is_collecting = False
+
+    async def _find(self) -> None:
         known = frozenset(self._known)
         name, account = self.platform.name, self.platform.account
         look = self.door.glance if self._has_looked and len(known) <= MANY else self.door.read
@@ -258,7 +269,7 @@ def _delivered(letter: Letter, message_id: str | None) -> ReplyDelivered:
 
 
 async def _either(woken: asyncio.Event, seconds: float) -> None:
-    try:
-        await asyncio.wait_for(woken.wait(), seconds)
-    except TimeoutError:
-        return
+    """Wait until woken, or for so long. Python 3.11's `wait_for` loses a cancellation that comes with the waking."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await woken.wait()

@@ -175,9 +175,8 @@ class Gateway:
         """What was said last is sent, if that takes no longer than a moment; the rest waits for the next life."""
         self.sent()
         deadline = time.monotonic() + LEAVING_SECONDS
-        await asyncio.sleep(0.05)
         while time.monotonic() < deadline and not all(one.delivery.is_idle() for one in self.connections):
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.01)
 
 
 def _waiting_in(tx: Transaction, keys: Sequence[str]) -> list[Entry]:

@@ -210,7 +210,8 @@ class Watcher:
 
     async def _is_woken(self, seconds: float) -> bool:
         try:
-            await asyncio.wait_for(self._woken.wait(), max(seconds, 0.0))
+            async with asyncio.timeout(max(seconds, 0.0)):
+                await self._woken.wait()
         except TimeoutError:
             return False
         self._woken.clear()

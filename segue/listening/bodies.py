@@ -1,7 +1,8 @@
 """What a call says, read as JSON, and why a call is not taken. Nothing here listens."""
 
-import json
 from typing import Any
+
+from segue.core.json_text import TooDeep, parse_json
 
 MOST_BYTES = 1_048_576
 DEEPEST = 64
@@ -24,26 +25,13 @@ class Refusal(Exception):
 def read_body(body: bytes) -> Any:
     """What a body says, as JSON."""
     try:
-        said = json.loads(body.decode("utf-8"), parse_constant=_no_constant)
+        return parse_json(body.decode("utf-8"), DEEPEST, parse_constant=_no_constant)
     except UnicodeDecodeError:
         raise Refusal(400, "The body is not UTF-8.") from None
-    except RecursionError:
+    except TooDeep:
         raise Refusal(400, f"The body is nested more than {DEEPEST} levels deep.") from None
     except ValueError:
         raise Refusal(400, "The body is not JSON.") from None
-    if _is_deep(said):
-        raise Refusal(400, f"The body is nested more than {DEEPEST} levels deep.")
-    return said
-
-
-def _is_deep(said: Any) -> bool:
-    level = [said]
-    for _ in range(DEEPEST + 1):
-        containers = [one for one in level if isinstance(one, dict | list)]
-        if not containers:
-            return False
-        level = [item for one in containers for item in (one.values() if isinstance(one, dict) else one)]
-    return True
 
 
 def _no_constant(name: str) -> Any:

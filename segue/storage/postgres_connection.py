@@ -97,8 +97,9 @@ class PostgresConnection(Executor):
 
     def columns_of(self, table: str) -> set[str]:
         sql = """
-            SELECT column_name FROM information_schema.columns
-            WHERE table_schema = :schema AND table_name = :table"""
+            SELECT attname FROM pg_attribute WHERE attnum > 0 AND NOT attisdropped AND attrelid = (
+                SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+                WHERE n.nspname = :schema AND c.relname = :table)"""
         return {str(row[0]) for row in self.rows(sql, {"schema": SCHEMA, "table": table})}
 
     def begin(self, scope: Scope, *, read_only: bool = False, isolation: str = "REPEATABLE READ") -> None:

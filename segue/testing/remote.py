@@ -59,7 +59,7 @@ class Backstage:
 async def _answer(stage: Stage, asked: dict[str, Any]) -> dict[str, Any]:
     match asked["act"]:
         case "wait":
-            await stage.arrival(_POLL_SECONDS)
+            await stage.arrival(asked["seconds"])
             return {"updates": stage.waiting()}
         case "confirm":
             stage.confirm(asked["number"])
@@ -90,6 +90,10 @@ class _Line:
                 writer.write(json.dumps({"act": act, **what}).encode() + b"\n")
                 await writer.drain()
                 answer: dict[str, Any] = json.loads(await reader.readline())
+            except asyncio.CancelledError:  # its answer is still to come, and is nobody else's
+                writer.close()
+                self._streams = None
+                raise
             except (ConnectionError, ValueError):
                 self._streams = None
                 raise ConnectionResetError("The stage has gone away.") from None
@@ -107,9 +111,11 @@ class RemotePlatform:
         self._sending = _Line(path)
 
     async def run(self, intake: Intake) -> None:
+        seconds = 0.0  # whoever has just come is told at once that they are connected
         while True:
-            updates = (await self._reading.ask("wait"))["updates"]
+            updates = (await self._reading.ask("wait", seconds=seconds))["updates"]
             intake.connected()
+            seconds = _POLL_SECONDS
             for number, update in updates:
                 await intake.receive(inbound_from(update))
                 await self._reading.ask("confirm", number=number)

@@ -80,8 +80,9 @@ class Stage:
 
     async def arrival(self, seconds: float) -> None:
         """Wait until there is something."""
-        until = time.monotonic() + seconds
-        while not self._waiting and time.monotonic() < until:
+        now = asyncio.get_running_loop().time
+        until = now() + seconds
+        while not self._waiting and now() < until:
             await asyncio.sleep(_GLANCE)
 
     def confirm(self, number: int) -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import httpx2
 
-from segue.core.addresses import Address, Target, redirected, target_of
+from segue.core.addresses import Address, Target, canonical, redirected, target_of
 from segue.core.text import one_line, shorten
 from segue.ports.tool import ToolFailed
 from segue.tools.resolving import Guard, allowed_addresses
@@ -87,7 +87,7 @@ async def _first(transport: httpx2.AsyncHTTPTransport, target: Target, addresses
 
 def _request(target: Target, address: Address) -> httpx2.Request:
     """Goes to an address, and asks it, by header and certificate, for the host that was named."""
-    place = f"[{address}]" if address.version == 6 else str(address)
+    place = f"[{canonical(address)}]" if address.version == 6 else canonical(address)
     return httpx2.Request(
         "GET",
         f"{target.scheme}://{place}:{target.port}{target.path}",

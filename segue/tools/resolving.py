@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from ipaddress import ip_address
 from typing import NamedTuple
 
-from segue.core.addresses import PORTS, Address, Refused, Target, literal, refused_addresses
+from segue.core.addresses import PORTS, Address, Refused, Target, canonical, literal, refused_addresses
 
 Resolve = Callable[[str, int], Awaitable[list[Address]]]
 
@@ -35,5 +35,7 @@ async def allowed_addresses(target: Target, guard: Guard) -> list[Address]:
     if not found:
         raise Refused(f"There is no host {target.host} that can be found; look at how it is spelt.")
     if refused := guard.refused(found):
-        raise Refused(f"{target.host} is {refused[0]}, which is not public; only public addresses are fetched from.")
+        raise Refused(
+            f"{target.host} is {canonical(refused[0])}, which is not public; only public addresses are fetched from."
+        )
     return found

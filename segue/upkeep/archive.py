@@ -15,6 +15,7 @@ from typing import IO, Any, NamedTuple
 
 from segue.config.settings import CONFIG_FILE, DATABASE_FILE
 from segue.core.errors import Invalid
+from segue.core.json_text import parse_json
 from segue.core.text import printable, storable
 
 MANIFEST = "manifest.json"
@@ -123,12 +124,12 @@ def _opened(archive: Path) -> Iterator[zipfile.ZipFile]:
 def _manifest(opened: zipfile.ZipFile, archive: Path) -> Contents:
     try:
         with opened.open(MANIFEST) as manifest:
-            said = json.loads(manifest.read(_LARGEST_MANIFEST))
+            said = parse_json(manifest.read(_LARGEST_MANIFEST))
         version = said.pop(_FORMAT)
         files = {str(name): Member(int(size), str(digest)) for name, (size, digest) in said.pop("files").items()}
         contents = Contents(**said, files=files)
         _check_numbers(contents)
-    except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise Invalid(f"{archive} is no backup that `segue backup` wrote; nothing was changed.") from error
     if version != _FORMAT_VERSION:
         raise Invalid(f"{archive} is a backup of a newer Segue; update Segue to use it.")

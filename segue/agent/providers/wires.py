@@ -1,6 +1,5 @@
 """The wire to an endpoint: who speaks its format, over which connections."""
 
-import json
 import ssl
 from collections.abc import Awaitable, Callable
 from functools import lru_cache
@@ -13,6 +12,7 @@ from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.settings import ModelSettings
 
 from segue.agent.choosing import Endpoint
+from segue.core.json_text import parse_json
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -91,8 +91,8 @@ async def _must_stream(response: httpx2.Response) -> None:
                 break
         await response.aclose()
         try:
-            body = json.loads(said)
-        except (ValueError, RecursionError):
+            body = parse_json(said)
+        except ValueError:
             body = said.decode("utf-8", "replace")
         raise NotAStream(body)
 

@@ -39,7 +39,8 @@ class LinePrompt:
             return Agreement.NO  # what comes through a pipe is no answer
         self._show(f"{printable(question)}\n[y]es, [n]o, {all_of(kind)}? ")
         try:
-            line = await asyncio.wait_for(self._line(), seconds)
+            async with asyncio.timeout(seconds):
+                line = await self._line()
         except TimeoutError:
             self._show("\n")
             return Agreement.NOBODY

@@ -3,12 +3,12 @@
 The whole file is read before anything is asked, and whatever is wrong with it is one sentence that names the line.
 """
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 from segue.core.batches import Line
 from segue.core.errors import Invalid
+from segue.core.json_text import parse_json
 from segue.core.text import one_line, shorten, storable
 
 LONGEST_ID = 200
@@ -50,10 +50,10 @@ def _said(number: int, text: str) -> dict[str, Any]:
         return dict(pairs)
 
     try:
-        said = json.loads(text, object_pairs_hook=once)
+        said = parse_json(text, object_pairs_hook=once)
     except Invalid:
         raise
-    except (ValueError, RecursionError):
+    except ValueError:
         raise Invalid(f"Line {number} is no JSON: {shorten(one_line(text), _SHOWN)}") from None
     if not isinstance(said, dict):
         raise Invalid(f'Line {number} is no JSON object: write {{"prompt": "…"}}.')

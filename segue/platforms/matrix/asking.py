@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 
 from aiohttp import ClientResponse, ClientSession, ClientTimeout
 
+from segue.core.json_text import parse_json
 from segue.platforms.matrix.failing import Refused, Unanswered, refusal, translated
 
 SECONDS = 30.0
@@ -78,6 +79,6 @@ def place(*path: str, query: Mapping[str, str] | None = None, base: str = _CLIEN
 async def said_by(answer: ClientResponse) -> Any:
     """What an answer says; None when that is no JSON."""
     try:
-        return json.loads(await answer.read())
-    except (ValueError, RecursionError):
+        return parse_json(await answer.read())
+    except ValueError:
         return None

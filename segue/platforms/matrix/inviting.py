@@ -64,7 +64,8 @@ class Porter:
             self._news.clear()
             await self.look()
             try:
-                await asyncio.wait_for(self._news.wait(), LOOK_SECONDS if self._open or self._unsure else None)
+                async with asyncio.timeout(LOOK_SECONDS if self._open or self._unsure else None):
+                    await self._news.wait()
             except TimeoutError:
                 continue
 

@@ -13,7 +13,7 @@ from markdown_it.token import Token
 _LINK = re.compile(r"(?:https?://|mailto:)\S+", re.IGNORECASE)
 _BARE = frozenset({"paragraph_open", "paragraph_close", "inline"})
 _KEPT = frozenset({"href", "start", "class"})
-"""Attributes that clients keep; a class is the language of a block of code."""
+"""Attributes that clients keep; a class is the language of a block of code, and an empty href leads nowhere."""
 
 
 def html_from(text: str) -> str | None:
@@ -23,7 +23,7 @@ def html_from(text: str) -> str | None:
     if all(token.type in _BARE for token in tokens) and _words(tokens) == _squeezed(text):
         return None
     for token in _all(tokens):
-        token.attrs = {name: value for name, value in token.attrs.items() if name in _KEPT}
+        token.attrs = {name: value for name, value in token.attrs.items() if name in _KEPT and value != ""}
     return str(reader.renderer.render(tokens, reader.options, {})).rstrip("\n")
 
 

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from urllib.parse import urlsplit
 
+from segue.core.addresses import is_loopback, literal
 from segue.core.errors import InvalidSettings
 
 _KEYS = frozenset({"homeserver", "user", "password", "access_token", "device_name", "encryption"})
@@ -68,10 +68,8 @@ def _homeserver(said: object) -> str:
 
 
 def _is_here(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    address = literal(host)
+    return host == "localhost" if address is None else is_loopback(address)
 
 
 def _user(said: object) -> str:

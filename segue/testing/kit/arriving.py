@@ -8,7 +8,6 @@ from segue.testing.kit.counterpart import Act, Counterpart
 from segue.testing.kit.watching import at_work, connected, heard, until
 from segue.testing.ledger import Ledger
 
-BACKLOG = 500
 _SKEWED = {"early": 1.0, "late": 4_102_444_800.0}
 
 
@@ -102,13 +101,13 @@ async def killed_on_the_way(other: Counterpart) -> None:
 
 async def backlog(other: Counterpart) -> None:
     """What people wrote while nobody was connected is not dropped, however much it is."""
-    ledger, texts = Ledger(words=other.words), [f"message {number}" for number in range(BACKLOG)]
+    ledger, texts = Ledger(words=other.words), [f"message {number}" for number in range(other.backlog)]
     async with at_work(adapter := other.adapter(), ledger):
         await connected(adapter, ledger, other.longest_wait)
     await other.say_many(texts)
     async with at_work(other.adapter(), ledger):
         await heard(ledger, texts, other)
-    assert ledger.texts == texts, f"{len(ledger.accepted)} of {BACKLOG} came, or not in their order."
+    assert ledger.texts == texts, f"{len(ledger.accepted)} of {len(texts)} came, or not in their order."
 
 
 async def reconnected(other: Counterpart) -> None:

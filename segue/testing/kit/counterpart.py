@@ -23,7 +23,7 @@ class Trouble(StrEnum):
     BROKEN = "broken"
     """The platform answers that something of its own is out of order."""
     UNREACHABLE = "unreachable"
-    """Nobody listens there."""
+    """Nobody listens there until `come_back`; it comes once, whatever `times` says."""
     LOST_BEFORE = "lost before"
     """The connection breaks, or nobody answers, before the platform has it."""
     LOST_AFTER = "lost after"
@@ -40,8 +40,11 @@ class Counterpart(ABC):
     cannot: ClassVar[Mapping[str, str]]
     """The names of cases that cannot happen on this platform, each with the reason."""
     busy_seconds: float
-    longest_wait: float
-    """Seconds in which whatever was said has arrived."""
+    longest_wait: float = 120.0
+    """Seconds after which what has not arrived never will. Only a case that fails waits for so long, so it is longer
+    than anything takes on the slowest machine that is busy with other things."""
+    backlog: int = 500
+    """How many messages wait while nobody is connected: several times what the platform hands out at once."""
 
     @abstractmethod
     def adapter(self) -> Platform:
