@@ -2,9 +2,9 @@ set positional-arguments
 
 export PATH := justfile_directory() / ".venv/bin:" + env("PATH")
 
-# Every check, and the fast tests
+# Every check, and the tests of rules, use cases, storage and the Python API on a file: within a minute
 check:
-    ./scripts/test -m "not torture and not process" -q
+    ./scripts/test -m "not torture and not process" -q tests/core tests/config tests/sessions tests/storage tests/facade tests/security tests/scenarios
 
 # Repair what can be repaired by program
 fix: _tools

@@ -4,25 +4,31 @@ import os
 import runpy
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bot_api.client import BotApi, World
+from costs import pytest_configure
+from counterparts import counterparts_python
+from fork_server import ForkServer
 from homes import NewHome, keep_in
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from postgres_server import Emptied, Server
+from shared_server import SharedServer
 from synapse_server import Synapse
 from troublesome import Troublesome
+from waiting import DEADLINE
 from zygote import Zygote
 
 from segue import SessionDB
 from segue.facade import searching
-from segue.storage.postgres import PostgresEngine
 from segue.storage.sqlite import SqliteEngine
 from segue.storage.store import Engine, SqlStore
 
-settings.register_profile("segue", deadline=None, print_blob=True)
+settings.register_profile("segue", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("segue")
 
 WITHOUT_NETWORK = str(Path(__file__).parent / "support" / "without_network")
@@ -30,26 +36,45 @@ runpy.run_path(f"{WITHOUT_NETWORK}/sitecustomize.py")
 sys.path.append(WITHOUT_NETWORK)  # which some tests hand on, and others the variable
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), WITHOUT_NETWORK]))
 
+__all__ = ["pytest_configure"]  # what pytest finds here by its name, and is written elsewhere
 DATABASES = ["sqlite", "postgres"]
+SERVERS = frozenset({"postgres_server", "synapse", "bot_api", "zygote", "fork_server", "nursery", "model_server"})
+"""Fixtures that start processes."""
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The command line and the documents are tried as people do, which takes its time."""
+    """What needs a server or other processes is slow; so are the command line and documents as people use them."""
     for item in items:
-        if {"cli", "docs"} & set(item.path.parts[-2:-1]):
+        if needs_servers(item) or {"cli", "docs"} & set(item.path.parts[-2:-1]):
             item.add_marker(pytest.mark.process)
+
+
+def needs_servers(item: pytest.Item) -> bool:
+    called_with = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return not SERVERS.isdisjoint(getattr(item, "fixturenames", ())) or any(
+        isinstance(value, str) and value == "postgres" for value in called_with
+    )
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Where nothing may be left out, a test that was skipped is a failure."""
-    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    skipped = reporter.stats.get("skipped", []) if reporter else []
-    if reporter and skipped and os.environ.get("CI") == "true":
-        reporter.write_line(f"\n{len(skipped)} skipped, which CI=true does not allow:", red=True)
-        for report in skipped:
-            reporter.write_line(f"  {report.nodeid}: {report.longrepr[2] if report.longrepr else ''}")
+    if skipped_in(session.config) and os.environ.get("CI") == "true":
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What was left out is told, each reason once."""
+    reasons = Counter(report.longrepr[2] for report in skipped_in(terminalreporter.config))
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"Left out: {count} tests. {reason}", yellow=True)
+    if reasons and os.environ.get("CI") == "true":
+        terminalreporter.write_line("CI=true allows none to be left out.", red=True)
+
+
+def skipped_in(config: pytest.Config) -> list[Any]:
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    return list(reporter.stats.get("skipped", [])) if reporter else []
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -112,11 +137,19 @@ def emptied(postgres_server: Server) -> Iterator[Emptied]:
 
 
 @pytest.fixture(scope="session")
-def bot_api() -> Iterator[BotApi]:
-    """Telegram's Bot API on this machine, started by the first test that needs it."""
-    server = BotApi()
-    yield server
-    server.close()
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all workers of this run have in common, and no other run."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+
+
+@pytest.fixture(scope="session")
+def bot_api(run_folder: Path) -> Iterator[BotApi]:
+    """Telegram's Bot API on this machine, started by the first test that needs it, for all workers."""
+    counterparts_python()  # or the test is skipped
+    shared = SharedServer(run_folder, "bot_api.client:BotApiServer")
+    yield BotApi(**shared.address)
+    shared.close()
 
 
 @pytest.fixture
@@ -130,11 +163,15 @@ def bot_world(bot_api: BotApi) -> Iterator[World]:
 
 
 @pytest.fixture(scope="session")
-def synapse() -> Iterator[Synapse]:
-    """A real Matrix homeserver, started by the first test that needs one; a test brings its own users and rooms."""
-    server = Synapse()
-    yield server
-    server.close()
+def synapse(run_folder: Path) -> Iterator[Synapse]:
+    """A real Matrix homeserver, started by the first test that needs one, for all workers.
+
+    A test brings its own users and rooms.
+    """
+    counterparts_python()  # or the test is skipped
+    shared = SharedServer(run_folder, "synapse_server:OwnSynapse")
+    yield Synapse(**shared.address)
+    shared.close()
 
 
 @pytest.fixture
@@ -145,13 +182,33 @@ def trouble(synapse: Synapse) -> Iterator[Troublesome]:
     proxy.close()
 
 
+@pytest.fixture(scope="session")
+def empty_file(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A database file with every table and no row, to be copied by tests that are not about making one."""
+    file = tmp_path_factory.mktemp("empty") / "state.db"
+    SqliteEngine(file).close()
+    return file.read_bytes()
+
+
+@pytest.fixture
+def prepared_home(home: Path, database: str, empty_file: bytes) -> Path:
+    """A home whose database has been made."""
+    file = home / "state.db"
+    if database == "sqlite" and not file.exists():
+        home.mkdir(mode=0o700, exist_ok=True)
+        file.touch(mode=0o600)
+        file.write_bytes(empty_file)
+    return home
+
+
 @pytest.fixture(params=DATABASES)
 def engine(request: pytest.FixtureRequest, home: Path) -> Engine:
     """An empty database of each kind there is."""
     if request.param == "sqlite":
-        return SqliteEngine(home / "state.db")
+        prepared: Path = request.getfixturevalue("prepared_home")
+        return SqliteEngine(prepared / "state.db")
     emptied: Emptied = request.getfixturevalue("emptied")
-    return PostgresEngine(emptied.empty())
+    return emptied.engine()
 
 
 @pytest.fixture
@@ -162,10 +219,18 @@ def store(engine: Engine) -> Iterator[SqlStore]:
 
 
 @pytest.fixture
-def db(home: Path) -> Iterator[SessionDB]:
+def db(prepared_home: Path) -> Iterator[SessionDB]:
     """The Python API on an empty home."""
     with SessionDB() as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def fork_server() -> Iterator[ForkServer]:
+    """What gateways and small programs are forked from."""
+    server = ForkServer()
+    yield server
+    server.close()
 
 
 @pytest.fixture(scope="session")
@@ -182,7 +247,7 @@ def run(home: Path, zygote: Zygote) -> Run:
     def command(*arguments: str, stdin: str | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
         variables = os.environ | {"SEGUE_HOME": str(home), "PYTHONIOENCODING": "utf-8"} | environment
         if not any(name.startswith("PYTHON") for name in environment):
-            return zygote.run(arguments, stdin, variables, seconds=60)
+            return zygote.run(arguments, stdin, variables)
         return subprocess.run(  # what Python itself is told, it is told at its start
             [sys.executable, "-m", "segue", *arguments],
             input=stdin,
@@ -190,7 +255,7 @@ def run(home: Path, zygote: Zygote) -> Run:
             capture_output=True,
             text=True,
             encoding="utf-8",
-            timeout=60,
+            timeout=DEADLINE,
             env=variables,
         )
 

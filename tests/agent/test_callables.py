@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import DEADLINE
 
 from segue.agent.callables import CallableAgent
 from segue.core.events import Chat, Event, Failed, Note, Text
@@ -132,19 +133,21 @@ def test_a_mistake_is_told_with_its_place_and_kept_whole(tmp_path: Path) -> None
 
 def test_nobody_waits_for_a_function_that_does_not_end(tmp_path: Path) -> None:
     program = """
-import asyncio, time
+import asyncio, threading
 from segue.agent.callables import CallableAgent
 from segue.core.messages import draft, said
 from segue.ports.agent import Task
 from segue.upkeep.crashes import record_agent_error
 
 async def main():
-    agent = CallableAgent(lambda conversation: time.sleep(60))
+    has_begun, never = threading.Event(), threading.Event()
+    agent = CallableAgent(lambda conversation: has_begun.set() or never.wait())
     task = Task("s", "", [said(draft("user", "hello", 1.0), 1)])
     asking = asyncio.ensure_future(anext(agent.run(task)))
-    await asyncio.sleep(0.2)
+    while not has_begun.is_set():
+        await asyncio.sleep(0.01)
     asking.cancel()
 
 asyncio.run(main())
 """
-    assert subprocess.run([sys.executable, "-c", program], timeout=20).returncode == 0
+    assert subprocess.run([sys.executable, "-c", program], timeout=DEADLINE).returncode == 0

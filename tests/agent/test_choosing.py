@@ -2,12 +2,13 @@
 
 import json
 import threading
-import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from waiting import DEADLINE
 
+from segue.agent import choosing
 from segue.agent.choosing import (
     LOCAL,
     NO_MODEL,
@@ -119,7 +120,7 @@ class Listing(BaseHTTPRequestHandler):
         assert self.path == "/v1/models"
         names = ["qwen3:8b", "nomic-embed-text", "llama3"]
         body = json.dumps({"data": [{"id": name} for name in names] + [{"id": 7}, None]}).encode()
-        time.sleep(self.server.delay)  # type: ignore[attr-defined]
+        self.server.may_answer.wait(DEADLINE)  # type: ignore[attr-defined]
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -132,10 +133,11 @@ class Listing(BaseHTTPRequestHandler):
 def listing() -> Iterator[ThreadingHTTPServer]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Listing)
     server.daemon_threads = True
-    server.delay = 0.0  # type: ignore[attr-defined]
+    server.may_answer = threading.Event()  # type: ignore[attr-defined]
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     yield server
+    server.may_answer.set()  # type: ignore[attr-defined]
     server.shutdown()
     server.server_close()
     thread.join()
@@ -145,17 +147,19 @@ def place(server: ThreadingHTTPServer) -> tuple[str, str]:
     return "ollama", f"http://127.0.0.1:{server.server_port}/v1"
 
 
-def test_a_server_on_this_machine_is_found_with_what_it_offers(listing: ThreadingHTTPServer) -> None:
+def test_a_server_on_this_machine_is_found_with_what_it_offers(
+    listing: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choosing, "_LOOK_SECONDS", DEADLINE)
+    listing.may_answer.set()  # type: ignore[attr-defined]
     (found,) = local_endpoints([("lmstudio", "http://127.0.0.1:9/v1"), place(listing)])
     assert (found.provider, found.models, found.key) == ("ollama", ("qwen3:8b", "llama3"), "")
     assert found.is_local
 
 
 def test_one_that_dawdles_is_not_waited_for(listing: ThreadingHTTPServer) -> None:
-    listing.delay = 2.0  # type: ignore[attr-defined]
-    began = time.monotonic()
     assert local_endpoints([place(listing), ("lmstudio", "http://127.0.0.1:9/v1")]) == []
-    assert time.monotonic() - began < 1.5
+    assert not listing.may_answer.is_set()  # type: ignore[attr-defined]
 
 
 def test_the_places_that_are_looked_at_are_on_this_machine() -> None:

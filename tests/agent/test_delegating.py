@@ -7,6 +7,7 @@ from datetime import UTC
 
 import pytest
 from places import Answering, Place, Scripted, results, run
+from waiting import DEADLINE
 
 from segue.agent.delegating import Workplace, delegate
 from segue.agent.loop import Loop
@@ -149,10 +150,9 @@ def test_a_task_says_something_and_not_too_much(store: SqlStore, text: str) -> N
 def test_stopping_the_one_stops_the_other(store: SqlStore) -> None:
     async def work() -> None:
         saying = asyncio.create_task(place.say("how many?"))
-        async with asyncio.timeout(10):
-            await hanging.has_begun.wait()
+        await hanging.has_begun.wait()
         place.chat.stop()
-        await asyncio.wait_for(saying, 2)
+        await asyncio.wait_for(saying, DEADLINE)
         again = Office(store, counts, "again")
         await again.presence.begin()
         await again.chat.resume("helper-1")  # nobody holds it any more
@@ -183,7 +183,7 @@ def test_what_a_crash_left_at_work_is_ended_and_not_done_twice(store: SqlStore) 
     async def _gone(*_args: object, **_more: object) -> None:
         raise asyncio.CancelledError
 
-    asyncio.run(asyncio.wait_for(crashes(), 20))
+    asyncio.run(asyncio.wait_for(crashes(), DEADLINE))
     assert helper_of(store).is_open
     assert store.read(OWNER, lambda tx: tx.turns.running_in("helper-1")) is not None
     place.door.close()

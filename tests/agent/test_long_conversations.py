@@ -4,13 +4,14 @@ import asyncio
 import dataclasses
 import itertools
 import json
-import os
 from collections.abc import Callable, Sequence
 from datetime import UTC
 from typing import Any
 
 import pytest
-from places import Place, Probe, Scripted, run
+from places import Place, Probe, Scripted, on_sqlite, run
+from torture_rounds import rounds
+from waiting import DEADLINE
 
 from segue.agent.loop import Loop
 from segue.agent.recalling import Recaller
@@ -31,8 +32,8 @@ from segue.sessions.compressing import compress_session
 from segue.sessions.finding import find_parts, find_tip, get_id
 from segue.sessions.reading import view_of
 from segue.sessions.titling import set_title
-from segue.storage.sqlite import SqliteEngine
 from segue.storage.store import SqlStore
+from segue.tools import session_search
 from segue.tools.session_search import SessionSearch
 
 WINDOW = 3_000
@@ -41,8 +42,12 @@ NAMES = (
     " Kunigunde Lothar Mechthild Norbert Ottilie Pankraz Quirin Roswitha Siegfried Theodora"
 )
 FACTS = [f"The locker of {name} has the code {1_000 + 37 * at}." for at, name in enumerate(NAMES.split())]
-LONG = ("good", "down")
-"""Those who go all the way; the others are tried for as long in `just torture`."""
+
+
+@pytest.fixture(autouse=True)
+def _time_to_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is found does not depend on how busy the machine is."""
+    monkeypatch.setattr(session_search, "SECONDS", DEADLINE)
 
 
 def counted(request: Request) -> int:
@@ -106,7 +111,7 @@ class Hanging:
     name, provider = "hanging", "test"
 
     async def stream(self, _request: Request) -> Any:
-        await asyncio.sleep(1_000)
+        await asyncio.Event().wait()
         yield Reply("never")
 
 
@@ -141,10 +146,18 @@ def test_who_summarises_is_never_sent_more_than_it_can_read(thought: int) -> Non
     assert bool(refused) is (thought > 2_000)
 
 
-@pytest.mark.parametrize("kind", SUMMARISERS)
-def test_a_conversation_of_twenty_windows(store: SqlStore, kind: str) -> None:
-    is_long = kind in LONG and isinstance(store._engine, SqliteEngine)
-    windows = 20 if is_long or os.environ.get("SEGUE_TORTURE") else 4
+LONG = rounds(3, in_torture=20)
+MANY_WINDOWS = [
+    pytest.param("sqlite", "good", rounds(8, in_torture=20), marks=pytest.mark.torture),
+    *(pytest.param("sqlite", kind, 3) for kind in ("garbage", "empty", "none", "hanging")),
+    *(pytest.param("sqlite", kind, LONG, marks=pytest.mark.torture) for kind in ("down", "endless")),
+    pytest.param("postgres", "good", LONG, marks=pytest.mark.torture),
+]
+"""Where it is kept, who summarises, and how many windows are filled; in torture it is as many as the test says."""
+
+
+@pytest.mark.parametrize(("engine", "kind", "windows"), MANY_WINDOWS, indirect=["engine"])
+def test_a_conversation_of_twenty_windows(store: SqlStore, kind: str, windows: int) -> None:
     strict = Strict()
     place = Place(store, Loop([Scripted(strict)], [Probe(long_output)]), summariser=SUMMARISERS[kind]())
     events: list[Event] = []
@@ -174,6 +187,7 @@ def test_a_conversation_of_twenty_windows(store: SqlStore, kind: str) -> None:
     assert_found(store, place, FACTS)
 
 
+@on_sqlite
 def test_one_turn_that_is_longer_than_the_window_is_compressed_on_its_way(store: SqlStore) -> None:
     strict, calls = Strict(), itertools.count(1)
 
@@ -214,6 +228,7 @@ def assert_found(store: SqlStore, place: Place, facts: list[str]) -> None:
             assert fact in found, fact
 
 
+@on_sqlite
 def test_results_are_cut_down_first_and_stay_so(store: SqlStore) -> None:
     """A prune changes what the model read before only when it is noted; until then the beginning is the same."""
     sent: list[list[Any]] = []
@@ -243,6 +258,7 @@ def test_results_are_cut_down_first_and_stay_so(store: SqlStore) -> None:
     assert place.chat.session_id == "run-0", "it was not compressed"
 
 
+@on_sqlite
 def test_the_agent_writes_down_what_it_wants_to_remember_once_before(store: SqlStore) -> None:
     strict = Strict()
     flushes: list[str] = []
@@ -258,11 +274,13 @@ def test_the_agent_writes_down_what_it_wants_to_remember_once_before(store: SqlS
 
     async def work() -> None:
         for _ in range(150):
-            events.extend(await place.say("And what else is there to say about soup? " * 4))
+            events.extend(await place.say("And what else is there to say about soup? " * 8))
+            if sum(isinstance(event, Compressed) for event in events) == 3:
+                return
 
     run(place, work)
     moves = [event.session_id for event in events if isinstance(event, Compressed)]
-    assert len(moves) >= 3
+    assert len(moves) == 3
     assert len(flushes) == len(set(flushes)) == len(moves), "once for each part"
     assert not any(isinstance(event, Note) and "NO_REPLY" in event.text for event in events)
     every = [message for move in moves for message in store.read(OWNER, messages_of, move)]
@@ -271,6 +289,7 @@ def test_the_agent_writes_down_what_it_wants_to_remember_once_before(store: SqlS
     assert Purpose.FLUSH in spent
 
 
+@on_sqlite
 @pytest.mark.parametrize("can_flush", [True, False])
 def test_where_no_notes_can_be_written_the_agent_is_not_asked_to(store: SqlStore, can_flush: bool) -> None:
     dense = Dense(4)
@@ -286,6 +305,7 @@ def test_where_no_notes_can_be_written_the_agent_is_not_asked_to(store: SqlStore
     assert bool(dense.flushes) == can_flush
 
 
+@on_sqlite
 @pytest.mark.parametrize(("long", "is_half"), [((*range(10), 29), False), (range(40), True)])
 def test_the_last_twenty_turns_stay_unless_they_alone_fill_half_the_window(
     store: SqlStore, long: Sequence[int], is_half: bool
@@ -314,6 +334,7 @@ def test_the_last_twenty_turns_stay_unless_they_alone_fill_half_the_window(
     assert not is_half or tokens_of_all(rest) + size + 20 > window // 2, "as many as fit stay"
 
 
+@on_sqlite
 def test_what_is_too_long_to_be_read_is_not_in_the_way_of_writing_down_the_rest(store: SqlStore) -> None:
     dense = Dense(4)
 
@@ -354,6 +375,7 @@ class Dense:
         return Reply("Noted.", calls, usage=usage, context_window=WINDOW)
 
 
+@on_sqlite
 @pytest.mark.parametrize("characters", [1, 2, 3])
 def test_a_model_that_counts_more_tokens_than_we_do_is_never_sent_too_many(store: SqlStore, characters: int) -> None:
     dense = Dense(characters)
@@ -370,6 +392,7 @@ def test_a_model_that_counts_more_tokens_than_we_do_is_never_sent_too_many(store
     assert max(dense.sizes) <= WINDOW
 
 
+@on_sqlite
 def test_what_was_undone_does_not_count_any_more(store: SqlStore) -> None:
     """A question after an undo is measured by what the conversation is, and nothing is made shorter for nothing."""
     dense = Dense(4)
@@ -391,6 +414,7 @@ def test_what_was_undone_does_not_count_any_more(store: SqlStore) -> None:
     assert dense.flushes == 0
 
 
+@on_sqlite
 def test_the_size_of_a_conversation_is_what_was_asked_and_answered_as_the_model_counted(store: SqlStore) -> None:
     usage = Usage(1_000, output_tokens=50, reasoning_tokens=20, api_call_count=1)
     place = Place(store, Loop([Scripted(lambda _: Reply("Noted.", usage=usage, context_window=WINDOW))], []))
@@ -404,6 +428,7 @@ def test_the_size_of_a_conversation_is_what_was_asked_and_answered_as_the_model_
     run(place, work)
 
 
+@on_sqlite
 def test_what_a_model_thought_does_not_count_as_said(store: SqlStore) -> None:
     flushes: list[Request] = []
 
@@ -427,6 +452,7 @@ def test_what_a_model_thought_does_not_count_as_said(store: SqlStore) -> None:
     assert not flushes
 
 
+@on_sqlite
 def test_a_model_that_reads_less_than_was_thought_gets_less(store: SqlStore) -> None:
     """The provider does not say how much it can read, and counts a token for every character."""
 
@@ -444,6 +470,7 @@ def test_a_model_that_reads_less_than_was_thought_gets_less(store: SqlStore) -> 
     run(place, work)
 
 
+@on_sqlite
 def test_what_can_never_fit_is_one_sentence_and_the_next_turn_is_well(store: SqlStore) -> None:
     place = Place(store, Loop([Scripted(Strict())], []), summariser=SUMMARISERS["good"]())
 
@@ -587,6 +614,7 @@ def title_of(store: SqlStore, place: Place) -> str | None:
     return session.title
 
 
+@on_sqlite
 @pytest.mark.parametrize("calls", [6, 40])
 def test_a_conversation_whose_first_answer_takes_long_is_named_too(store: SqlStore, calls: int) -> None:
     """Six calls are more messages than are looked at, forty so many that it is compressed before its first answer."""
@@ -651,8 +679,8 @@ def test_a_title_never_keeps_anybody_waiting(store: SqlStore) -> None:
     place = Place(store, Loop([Scripted(lambda _: Reply("Take leeks."))], []), namer=namer)
 
     async def work() -> None:
-        await asyncio.wait_for(place.say("soup with leeks"), 2)
-        await asyncio.wait_for(place.say("and cream"), 2)
+        await asyncio.wait_for(place.say("soup with leeks"), DEADLINE)
+        await asyncio.wait_for(place.say("and cream"), DEADLINE)
 
     run(place, work)
     session = store.read(OWNER, lambda tx: tx.sessions.find(str(place.chat.session_id)))

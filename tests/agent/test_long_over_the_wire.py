@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from counting_server import Asked, CountingServer, Said
 from torture_rounds import rounds
+from waiting import DEADLINE
 
 from segue import app
 from segue.app.chatting import OpenChat
@@ -22,8 +23,9 @@ from segue.core.silence import FLUSH_REQUEST
 from segue.core.summaries import INSTRUCTIONS
 from segue.sessions.finding import find_tip, get_id
 from segue.sessions.reading import view_of
+from segue.tools import session_search
 
-pytestmark = [pytest.mark.process, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.process
 
 WINDOW = 12_000
 WINDOWS = {"openai": rounds(8, in_torture=20), "anthropic": rounds(4, in_torture=20)}
@@ -56,6 +58,12 @@ class Talk:
         if self._trouble == "garbage":
             return "xyzzy plugh fnord " * 300
         return " ".join(line[:60] for line in words.splitlines())[:3_000]
+
+
+@pytest.fixture(autouse=True)
+def _time_to_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is found does not depend on how busy the machine is."""
+    monkeypatch.setattr(session_search, "SECONDS", DEADLINE)
 
 
 async def nobody(_call: ToolCall, _risk: str) -> bool:

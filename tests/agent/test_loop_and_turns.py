@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 from places import Answering, Place, Probe, Scripted, fine, one_turn, results, run, wants
+from waiting import until
 
 from segue.agent.door import Door
 from segue.agent.loop import MOST_MODEL_CALLS, Loop
 from segue.core.commands import Command
 from segue.core.errors import InUse, ModelUnavailable, StoreFault, StoreFull
-from segue.core.events import Done, Failed, Note, Reply, Steered, Text, ToolCall
+from segue.core.events import Done, Event, Failed, Note, Reply, Steered, Text, ToolCall, ToolStarted
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.usage import Billing, Usage
 from segue.ports.model import Model, Request
@@ -140,8 +141,7 @@ def test_stopping_keeps_what_was_said_and_ends_what_runs(store: SqlStore) -> Non
 
     async def work() -> None:
         turn = asyncio.create_task(place.say("hello"))
-        while not any(type(event).__name__ == "ToolStarted" for event in place.events):
-            await asyncio.sleep(0.01)
+        await until(lambda: any(isinstance(event, ToolStarted) for event in place.events))
         place.chat.stop()
         events = await turn
         assert events[-1] == Done(was_stopped=True)
@@ -154,14 +154,14 @@ def test_stopping_keeps_what_was_said_and_ends_what_runs(store: SqlStore) -> Non
 
 
 def test_half_an_answer_is_kept(store: SqlStore) -> None:
-    place = Place(store, Loop([Scripted(lambda _: Reply("one two three four five six"), pause=0.05)], []))
+    place = Place(store, Loop([Scripted(lambda _: Reply("one two three four five six"))], []))
+
+    def hear(event: Event) -> None:
+        if event == Text("two "):
+            place.chat.stop()
 
     async def work() -> None:
-        turn = asyncio.create_task(place.say("hello"))
-        while Text("two ") not in place.events:
-            await asyncio.sleep(0.005)
-        place.chat.stop()
-        await turn
+        await place.chat.say("hello", hear)
 
     run(place, work)
     role, said = place.rows()[-1]

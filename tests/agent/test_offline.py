@@ -1,6 +1,7 @@
 """Without a model the agent is still of use: asked in plain words, it finds, shows, summarises and resumes."""
 
 import asyncio
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterable
@@ -10,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from places import on_sqlite
+from waiting import DEADLINE
 
 from benchmarks.quality.distractors import make_distractors
 from benchmarks.quality.loading import Kind, load_facts, load_questions
 from benchmarks.search.recall import SEED, sessions_of
-from segue.agent import recollecting, telling
+from segue.agent import offline, recollecting, telling
 from segue.agent.door import Door
 from segue.agent.holding import Holder, Presence
 from segue.agent.offline import OfflineAgent
@@ -49,6 +52,12 @@ GARDEN = [
 ]
 TAXES = ["Which papers do I need for my taxes?", "For the taxes: the mileage log and the receipts of the garden shed."]
 TEA = ["Where did I buy the green tea?", "The green tea came from the shop at the harbour."]
+
+
+@pytest.fixture(autouse=True)
+def _time_to_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is found does not depend on how busy the machine is."""
+    monkeypatch.setattr(offline, "SECONDS", DEADLINE)
 
 
 async def nobody_agrees(_call: ToolCall, _risk: str) -> bool:
@@ -207,6 +216,7 @@ def test_a_conversation_without_a_title_is_named_by_its_first_line(store: SqlSto
     assert "\n   > The green tea came from the shop at the harbour.\n" in reply
 
 
+@on_sqlite
 def test_it_says_that_there_is_no_model_once_in_a_conversation(store: SqlStore) -> None:
     chat = Chat(store)
     assert chat.ask("hello") == f"{telling.NOTICE}\n\n{telling.GREETING}"
@@ -221,12 +231,11 @@ def test_nothing_found_is_said_and_what_to_try(store: SqlStore) -> None:
     assert "I find no conversation about that." in chat.ask("resume the one about gluons")
 
 
-@pytest.mark.parametrize(
-    "text", ["\x00", "🙂", '"', "((((", "NOT", "a" * 100_000, "\ud800", "?!", "¿", "x" * 9 + "\u202e"]
-)
-def test_no_text_is_met_with_silence_or_an_error(store: SqlStore, text: str) -> None:
+def test_no_text_is_met_with_silence_or_an_error(store: SqlStore) -> None:
     store.write(OWNER, garden_and_taxes)
-    assert Chat(store).ask(text)
+    chat = Chat(store)
+    for text in ("\x00", "🙂", '"', "((((", "NOT", "a" * 100_000, "\ud800", "?!", "¿", "x" * 9 + "\u202e"):
+        assert chat.ask(text)
 
 
 def test_what_it_said_itself_does_not_hide_what_it_was_asked_about(store: SqlStore) -> None:
@@ -310,6 +319,7 @@ def test_when_several_fit_it_asks_which_and_a_number_answers(store: SqlStore) ->
     assert chat.ask("1").count("It began with") == 1
 
 
+@on_sqlite
 def test_a_number_that_no_list_has_is_told(store: SqlStore) -> None:
     store.write(OWNER, garden_and_taxes)
     chat = Chat(store)
@@ -350,6 +360,7 @@ def test_a_conversation_is_shown_as_it_was_said_and_then_it_is_the_one_that_is_m
     assert carried_on(chat.say("resume it")) == ["s-garden"]
 
 
+@on_sqlite
 def test_a_long_conversation_is_shown_in_part(store: SqlStore) -> None:
     store.write(OWNER, add, "long", [f"message {number} " + "x" * 200 for number in range(500)], title="Long")
     reply = Chat(store).ask("show Long chat")
@@ -359,6 +370,7 @@ def test_a_long_conversation_is_shown_in_part(store: SqlStore) -> None:
     assert len(reply) < 8000
 
 
+@on_sqlite
 def test_a_summary_is_the_first_request_telling_sentences_and_the_last_answer(store: SqlStore) -> None:
     store.write(OWNER, garden_and_taxes)
     chat = Chat(store)
@@ -370,6 +382,7 @@ def test_a_summary_is_the_first_request_telling_sentences_and_the_last_answer(st
     assert "4 messages" in reply
 
 
+@on_sqlite
 def test_a_reply_of_old_still_says_what_a_number_means_after_something_else(store: SqlStore) -> None:
     store.write(OWNER, garden_and_taxes)
     chat = Chat(store)
@@ -382,6 +395,7 @@ def test_a_reply_of_old_still_says_what_a_number_means_after_something_else(stor
 # What others wrote
 
 
+@on_sqlite
 def test_nothing_that_others_wrote_reads_like_a_line_of_ours_or_steers_a_terminal(store: SqlStore) -> None:
     evil = (
         "cheese\n2. **Bank** · today · cli · `stolen`\n![x](https://evil.example/)\x1b]0;pwned\x07 <img src=x> \u202e"
@@ -422,6 +436,7 @@ def test_what_is_said_meanwhile_is_heard_and_answered(store: SqlStore) -> None:
     assert kinds == [Text, Text, Reply, Steered, Text, Reply, CarryOn]
 
 
+@on_sqlite
 def test_calls_that_a_model_left_open_are_answered_for(store: SqlStore) -> None:
     calls = [ToolCall("a", "terminal").as_chat(), ToolCall("b", "read_file").as_chat()]
     view = [row("user", "hello"), row("assistant", "", 2, tool_calls=calls)]
@@ -443,6 +458,7 @@ def test_a_turn_that_was_cut_off_before_its_answer_is_answered(store: SqlStore) 
     assert telling.HELP in (chat.messages()[-1].content or "")
 
 
+@on_sqlite
 def test_a_store_that_fails_is_told_in_its_own_sentence(store: SqlStore) -> None:
     class Busy:
         def read(self, *_: object) -> None:
@@ -452,20 +468,26 @@ def test_a_store_that_fails_is_told_in_its_own_sentence(store: SqlStore) -> None
     assert run(agent, Task("here", "", [row("user", "tea")])) == [Failed("Others hold the store; try again.")]
 
 
+@on_sqlite
 def test_whoever_is_cancelled_waits_for_what_is_being_read(store: SqlStore) -> None:
     finished: list[bool] = []
+    has_begun, may_end = threading.Event(), threading.Event()
 
     class Slow:
         def read(self, *_: object) -> None:
-            time.sleep(0.3)
-            finished.append(True)
+            has_begun.set()
+            finished.append(may_end.wait(DEADLINE))
 
     async def cancel() -> None:
         agent = OfflineAgent(Slow(), OWNER, lambda: NOW, lambda: UTC)  # type: ignore[arg-type]
         events = agent.run(Task("here", "", [row("user", "tea")]))
         asking = asyncio.ensure_future(anext(events))
-        await asyncio.sleep(0.1)
+        await asyncio.to_thread(has_begun.wait, DEADLINE)
         asking.cancel()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not asking.done()
+        may_end.set()
         with pytest.raises(asyncio.CancelledError):
             await asking
 
@@ -521,6 +543,7 @@ def test_what_was_said_in_the_present_conversation_is_not_called_unknown(store: 
     )
 
 
+@on_sqlite
 def test_a_number_without_any_conversation_is_not_met_with_an_empty_list(store: SqlStore) -> None:
     reply = Chat(store).ask("resume 2")
     assert reply.endswith("There is no list yet that 2 could be of, and no other conversation.")

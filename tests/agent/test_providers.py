@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from model_server import ModelServer
 from raw_model_server import Play, RawModelServer
+from waiting import DEADLINE
 
 from segue.agent.choosing import Endpoint, Kind
 from segue.agent.providers.model import ProviderModel, warm_up
@@ -112,7 +113,7 @@ def ask(
         finally:
             await model.aclose()
 
-    return asyncio.run(asyncio.wait_for(pieces(), 30))
+    return asyncio.run(asyncio.wait_for(pieces(), DEADLINE))
 
 
 def answer(endpoint: Endpoint, request: Request) -> Reply:
@@ -332,26 +333,31 @@ def test_a_conversation_that_grows_begins_with_the_same_bytes(raw: RawModelServe
     assert len(ends) >= 5
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_another_process_sends_the_same_bytes(raw: RawModelServer, kind: Kind) -> None:
-    endpoint = endpoint_at(raw.url, kind)
-    here = sent(raw, endpoint, GROWN)
+def test_another_process_sends_the_same_bytes(raw: RawModelServer) -> None:
+    endpoints = [endpoint_at(raw.url, kind) for kind in KINDS]
+    here = [sent(raw, endpoint, GROWN) for endpoint in endpoints]
+    raw.play(*(Play([PLAIN[kind]]) for kind in KINDS))
     program = (
         "import asyncio, json, sys\n"
         "from segue.agent.choosing import Endpoint\n"
         "from segue.agent.providers.model import ProviderModel\n"
         "from segue.ports.model import Request\n"
         "from segue.ports.tool import ToolSpec\n"
-        "endpoint, conversation, tool = json.load(sys.stdin)\n"
-        "async def ask():\n"
+        "endpoints, conversation, tool = json.load(sys.stdin)\n"
+        "async def ask(endpoint):\n"
         "    model = ProviderModel(Endpoint(*endpoint), 'some-model')\n"
         "    async for _ in model.stream(Request('Be brief.', conversation, [ToolSpec(*tool)])): pass\n"
-        "asyncio.run(ask())\n"
+        "for endpoint in endpoints:\n"
+        "    asyncio.run(ask(endpoint))\n"
     )
     subprocess.run(
-        [sys.executable, "-c", program], input=json.dumps([endpoint, GROWN, LOOK]), text=True, check=True, timeout=60
+        [sys.executable, "-c", program],
+        input=json.dumps([endpoints, GROWN, LOOK]),
+        text=True,
+        check=True,
+        timeout=DEADLINE,
     )
-    assert raw.asked[-1] == here
+    assert raw.asked[-2:] == here
 
 
 def _end_of_list(body: bytes, at: int) -> int:
@@ -494,7 +500,7 @@ def test_nothing_heavy_is_loaded_before_it_is_needed() -> None:
         "heavy = {'pydantic_ai', 'pydantic', 'openai', 'anthropic', 'httpx2', 'genai_prices'} & sys.modules.keys()\n"
         "assert not heavy, heavy\n"
     )
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=DEADLINE)
 
 
 def test_without_the_libraries_it_is_told_how_to_get_them() -> None:
@@ -509,7 +515,7 @@ def test_without_the_libraries_it_is_told_how_to_get_them() -> None:
         "    await anext(model.stream(Request('', [])))\n"
         "asyncio.run(ask())\n"
     )
-    failed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    failed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=DEADLINE)
     assert "NoModel: What models are asked with is not installed: run pip install 'segue[models]'." in failed.stderr
 
 

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 from places import Place, Probe, Scripted, fine, run, wants
+from waiting import DEADLINE, until
 
 from segue.agent.loop import Loop
 from segue.agent.offline import OfflineAgent
 from segue.agent.telling import offered
 from segue.core.commands import Command
 from segue.core.errors import InUse, LeaseLost, ModelUnavailable, StoreFull, UnknownModel
-from segue.core.events import Done, Note, Reply, Steered, ToolCall
+from segue.core.events import Done, Note, Reply, Steered, Text, ToolCall
 from segue.core.leases import session_lease
 from segue.core.messages import draft
 from segue.core.preferences import Preferences
@@ -131,7 +132,7 @@ def test_a_failed_turn_keeps_what_was_said_for_the_next(store: SqlStore) -> None
 def test_stopping_cancels_what_waits_and_says_so(store: SqlStore) -> None:
     async def hangs(_: dict[str, Any]) -> str:
         place.chat.steer("and leeks")
-        await asyncio.sleep(0.05)
+        await until(lambda: heard(place))
         place.chat.stop()
         await asyncio.sleep(1000)
         return "never"
@@ -147,13 +148,11 @@ def test_stopping_cancels_what_waits_and_says_so(store: SqlStore) -> None:
 
 
 def test_whoever_is_cancelled_has_stopped_the_turn(store: SqlStore) -> None:
-    place = Place(store, Loop([Scripted(lambda _: Reply("one two three"), pause=0.1)], []))
+    place = Place(store, Loop([Scripted(lambda _: Reply("one two three"), pause=1_000)], []))
 
     async def work() -> None:
         saying = asyncio.create_task(place.say("count"))
-        while not place.events or place.chat.session_id is None:
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(0.15)
+        await until(lambda: Text("one ") in place.events)
         saying.cancel()
         with pytest.raises(asyncio.CancelledError):
             await saying
@@ -429,6 +428,6 @@ def test_what_was_said_is_kept_while_its_agent_is_being_made_ready(store: SqlSto
         await is_waiting.wait()
         assert place.rows() == [("user", "remember the milk")]
         place.chat.stop()
-        await asyncio.wait_for(saying, 2)
+        await asyncio.wait_for(saying, DEADLINE)
 
     run(place, work)

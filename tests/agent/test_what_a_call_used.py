@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from raw_model_server import Play, RawModelServer
+from waiting import DEADLINE
 
 from segue import SessionDB, app
 from segue.app.chatting import OpenChat
@@ -90,7 +91,7 @@ def test_every_count_and_its_cost_is_kept(
     server = RawModelServer(Play(pieces))
     try:
         url = server.url + ("/v1" if kind == "openai" else "")
-        session_id = asyncio.run(asyncio.wait_for(talk(tmp_path / "home", kind, url), 30))
+        session_id = asyncio.run(asyncio.wait_for(talk(tmp_path / "home", kind, url), DEADLINE))
     finally:
         server.close()
     with SessionDB(tmp_path / "home" / "state.db") as db:

@@ -5,35 +5,47 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from gateway_process import SUPPORT, House, kill
+from gateway_process import LAUNCHER, SUPPORT, House, kill
 from homes import Beside, database_of
 from postgres_server import Emptied
 from terminal import Terminal
+from waiting import DEADLINE, wait_until
+from zygote import Zygote
 
 FORGETFUL = SUPPORT / "forgetful_batch_launcher.py"
 LAST = 20
-Wanted = Callable[[int], bool]
+HELD = "wait until go{}"
+"""A prompt that is answered when its file is there."""
+
+
+class Home(House):
+    """One in which what comes to its end by itself is asked for without starting Python each time."""
+
+    zygote: Zygote
+
+    def ask(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        return self.zygote.run(arguments, None, self._environment, program=LAUNCHER, cwd=self.folder)
 
 
 @pytest.fixture
-def house(request: pytest.FixtureRequest, tmp_path: Path, database: str) -> Iterator[House]:
+def house(request: pytest.FixtureRequest, tmp_path: Path, database: str, zygote: Zygote) -> Iterator[House]:
     kept: dict[str, Any] = {}
     if database == "postgres":
         emptied: Emptied = request.getfixturevalue("emptied")
         kept = {"database": emptied.empty()}
-    house = House(tmp_path, **kept)
+    house = Home(tmp_path, **kept)
+    house.zygote = zygote
     yield house
     house.close()
 
 
-def prompts(house: House, number: int = LAST, prompt: str = "wait 0.3 for {}") -> Path:
+def prompts(house: House, number: int = LAST, prompt: str = HELD) -> Path:
     file = house.folder / "questions.jsonl"
     lines = [json.dumps({"id": f"q{at}", "prompt": prompt.format(at)}) for at in range(number)]
     file.write_text("\n".join(lines) + "\n")
@@ -61,12 +73,31 @@ def running(house: House) -> int:
     return answered(house, "running")
 
 
-def wait_until(house: House, process: "subprocess.Popen[str]", wanted: Wanted) -> None:
-    deadline = time.monotonic() + 40
-    while not wanted(answered(house)):
+def let_go(house: House, *numbers: int) -> None:
+    """From now on these prompts are answered."""
+    for number in numbers:
+        (house.folder / f"go{number}").touch()
+
+
+def wait_for(house: House, process: "subprocess.Popen[str]", done: int) -> None:
+    """Wait until so many lines have an answer, and others are being answered."""
+
+    def is_so() -> bool:
         assert process.poll() is None, house.log.read_text()
-        assert time.monotonic() < deadline, house.log.read_text()
-        time.sleep(0.02)
+        return answered(house) >= done and running(house) > 0
+
+    wait_until(is_so, f"{done} answers")
+
+
+def wait_until_taken(process: "subprocess.Popen[str]", number: signal.Signals) -> None:
+    """Wait until a process has received a signal: one that is sent before that would be the same one."""
+
+    def is_taken() -> bool:
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        pending = [int(line.split()[1], 16) for line in status.splitlines() if line.startswith(("SigPnd", "ShdPnd"))]
+        return not any(mask >> (number - 1) & 1 for mask in pending)
+
+    wait_until(is_taken)
 
 
 def results(file: Path) -> list[dict[str, Any]]:
@@ -118,76 +149,81 @@ def test_run_again_it_answers_what_is_missing_and_prints_all(house: House) -> No
 def test_killed_again_and_again_each_prompt_is_answered_by_one_turn(house: House) -> None:
     file, out = prompts(house), house.folder / "results.jsonl"
     for enough in (2, 5, 9, 13):
+        let_go(house, *range(enough))
         process = house.begin("batch", "run", str(file), "--out", str(out))
-        wait_until(house, process, lambda number, enough=enough: number >= enough)  # type: ignore[misc]
+        wait_for(house, process, enough)
         kill(process)
         assert not out.exists()
-    assert answered(house) < LAST
+    assert answered(house) == 13
+    let_go(house, *range(LAST))
     done = house.ask("batch", "run", str(file), "--out", str(out))
     assert (done.returncode, done.stderr) == (0, "")
-    assert turns_of(house) == {f"wait 0.3 for {at}": 1 for at in range(LAST)}
+    assert turns_of(house) == {HELD.format(at): 1 for at in range(LAST)}
     assert rows(house, "SELECT count(*), count(DISTINCT session_id) FROM inbox") == [(LAST, LAST)]
-    assert [one["answer"] for one in results(out)] == [f"You said: wait 0.3 for {at}" for at in range(LAST)]
+    assert [one["answer"] for one in results(out)] == [f"You said: {HELD.format(at)}" for at in range(LAST)]
 
 
 @pytest.mark.torture
 @pytest.mark.on_file
 def test_without_the_id_in_its_name_a_prompt_would_be_answered_again(house: House) -> None:
     file = prompts(house)
+    let_go(house, 0, 1, 2)
     process = house.begin("batch", "run", str(file), launcher=FORGETFUL)
-    wait_until(house, process, lambda number: number >= 3)
+    wait_for(house, process, 3)
     kill(process)
+    let_go(house, *range(LAST))
     again = house.begin("batch", "run", str(file), launcher=FORGETFUL)
-    assert again.wait(60) == 1  # it does not find its own lines again, either
+    assert again.wait(DEADLINE) == 1  # it does not find its own lines again, either
     assert max(turns_of(house).values()) > 1
 
 
 def test_interrupted_it_brings_to_an_end_what_it_began_and_writes_what_is_there(house: House) -> None:
     file, out = prompts(house), house.folder / "results.jsonl"
+    let_go(house, 0, 1, 2)
     process = house.begin("batch", "run", str(file), "--out", str(out), "--at-once", "3")
-    wait_until(house, process, lambda number: number >= 3)
+    wait_for(house, process, 3)
     process.send_signal(signal.SIGINT)
-    assert process.wait(30) == 130
+    wait_until_taken(process, signal.SIGINT)
+    let_go(house, *range(LAST))
+    assert process.wait(DEADLINE) == 130
     told = house.log.read_text()
     assert "The batch questions was interrupted: " in told
     assert "Run the same command again" in told
     there = [one["id"] for one in results(out)]
-    assert 3 <= len(there) < LAST
+    assert 3 < len(there) < LAST
     assert there == [f"q{at}" for at in range(len(there))]
     assert running(house) == 0
     done = house.ask("batch", "run", str(file), "--out", str(out))
     assert done.returncode == 0
     assert len(results(out)) == LAST
-    assert turns_of(house) == {f"wait 0.3 for {at}": 1 for at in range(LAST)}
+    assert turns_of(house) == {HELD.format(at): 1 for at in range(LAST)}
 
 
 def test_interrupted_twice_it_waits_for_nothing_and_goes_on_with_it_later(house: House) -> None:
-    file, out = prompts(house, 4, "wait 6 for {}"), house.folder / "results.jsonl"
+    file, out = prompts(house, 4), house.folder / "results.jsonl"
     process = house.begin("batch", "run", str(file), "--out", str(out))
-    deadline = time.monotonic() + 40
-    while running(house) < 4:
-        assert time.monotonic() < deadline, house.log.read_text()
-        time.sleep(0.05)
+    wait_until(lambda: running(house) == 4, "all prompts at once")
     process.send_signal(signal.SIGINT)
-    time.sleep(0.3)
+    wait_until_taken(process, signal.SIGINT)
     process.send_signal(signal.SIGINT)
-    begun = time.monotonic()
-    assert process.wait(30) == 130
-    assert time.monotonic() - begun < 5.5
+    assert process.wait(DEADLINE) == 130, "although nothing was answered"
     assert (results(out), running(house)) == ([], 4)
+    let_go(house, *range(4))
     assert house.ask("batch", "run", str(file), "--out", str(out)).returncode == 0
-    assert turns_of(house) == {f"wait 6 for {at}": 1 for at in range(4)}
+    assert turns_of(house) == {HELD.format(at): 1 for at in range(4)}
     assert rows(house, "SELECT DISTINCT attempt FROM turns") == [(2,)]
 
 
 @pytest.mark.on_file
 def test_somebody_at_a_terminal_sees_a_bar(house: House) -> None:
-    prompts(house, 3, "wait 0.5 for {}")
+    prompts(house, 3)
+    let_go(house, 0)
     launcher = f"{sys.executable} {SUPPORT / 'gateway_launcher.py'}"
     terminal = Terminal(house.folder, *house.variables)
     try:
         terminal.send(f"{launcher} batch run questions.jsonl --at-once 1")
         terminal.until("questions", "━", "1/3")
+        let_go(house, 1, 2)
         terminal.until("3/3", "The batch questions is done: 3 prompts answered.")
     finally:
         terminal.close()
@@ -195,16 +231,15 @@ def test_somebody_at_a_terminal_sees_a_bar(house: House) -> None:
 
 def test_a_gateway_that_lives_answers_and_when_it_is_killed_the_command_does(house: House) -> None:
     gateway = house.begin()
-    deadline = time.monotonic() + 40
-    while not json.loads(house.ask("gateway", "status", "--json").stdout):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_until(lambda: json.loads(house.ask("gateway", "status", "--json").stdout), "a gateway that lives")
     file = prompts(house)
+    let_go(house, *range(8))
     process = house.begin("batch", "run", str(file), "--at-once", "8")
-    wait_until(house, process, lambda number: number >= 8)
+    wait_for(house, process, 8)
     kill(gateway)
-    assert process.wait(60) == 0, house.log.read_text()
-    assert turns_of(house) == {f"wait 0.3 for {at}": 1 for at in range(LAST)}
+    let_go(house, *range(LAST))
+    assert process.wait(DEADLINE) == 0, house.log.read_text()
+    assert turns_of(house) == {HELD.format(at): 1 for at in range(LAST)}
     ran = rows(house, "SELECT DISTINCT r.program, t.state FROM turns t JOIN runs r ON r.id = t.run_id")
     assert set(ran) == {("segue gateway", "done"), ("segue batch", "done")}
     assert rows(house, "SELECT count(*) FROM outbox") == [(0,)]

@@ -14,9 +14,9 @@ pytestmark = pytest.mark.on_file
 Run = Callable[..., "CompletedProcess[str]"]
 
 
-@pytest.fixture
-def there(tmp_path: Path) -> Iterator[There]:
-    with gateway_at(tmp_path / "there") as gateway:
+@pytest.fixture(scope="module")
+def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[There]:
+    with gateway_at(tmp_path_factory.mktemp("there") / "home") as gateway:
         yield gateway
 
 
@@ -32,6 +32,7 @@ def test_what_the_gateway_itself_lacks_keeps_it_as_it_is(there: There, run: Run)
     """The variable is set where somebody types, and not where the gateway runs."""
     hook = {"hooks": {"github": {"secret": "${HOOK_SECRET_OF_A_TEST}"}}, "port": 0}
     settings = {"gateway": {"port": 0}, "platforms": {"webhook": hook}}
+    before = (there.home / "config.yaml").read_text()
     (there.home / "config.yaml").write_text(json.dumps(settings))
     secret = {"HOOK_SECRET_OF_A_TEST": "0123456789abcdef0123"}
     done = run("gateway", "restart", SEGUE_HOME=str(there.home), **secret)
@@ -39,6 +40,7 @@ def test_what_the_gateway_itself_lacks_keeps_it_as_it_is(there: There, run: Run)
     assert "goes on as it is" in done.stderr
     assert "HOOK_SECRET_OF_A_TEST" in done.stderr
     assert run("gateway", "call", "health", SEGUE_HOME=str(there.home), **secret).returncode == 0
+    (there.home / "config.yaml").write_text(before)
 
 
 def test_a_batch_is_not_used_up_by_a_gateway_without_a_model(there: There, run: Run, tmp_path: Path) -> None:

@@ -5,11 +5,11 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from zygote import Zygote
 
 from segue import SessionDB
 
@@ -19,21 +19,29 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 LAUNCHER = Path(__file__).parents[1] / "support" / "chat_launcher.py"
 
 
-def ask(folder: Path, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
-    return subprocess.run(
-        [sys.executable, str(LAUNCHER), json.dumps({"scripted": True}), "--yes", *arguments, "-q", "Look and act."],
-        cwd=folder,
-        env=environment | {"SEGUE_HOME": str(home), "OPENAI_API_KEY": "x"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
+Ask = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def test_tools_work_where_the_conversation_began(tmp_path: Path) -> None:
+@pytest.fixture
+def ask(zygote: Zygote) -> Ask:
+    """Say something once in a folder."""
+
+    def run(folder: Path, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+        environment = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+        done = zygote.run(
+            [json.dumps({"scripted": True}), "--yes", *arguments, "-q", "Look and act."],
+            None,
+            environment | {"SEGUE_HOME": str(home), "OPENAI_API_KEY": "x"},
+            program=LAUNCHER,
+            cwd=folder,
+        )
+        assert done.returncode == 0, done.stderr
+        return done
+
+    return run
+
+
+def test_tools_work_where_the_conversation_began(ask: Ask, tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     for folder in (here, there):
         folder.mkdir()
@@ -59,7 +67,7 @@ def test_with_or_without_its_name_it_is_a_chat(run: Run, home: Path, words: tupl
     assert said[0][1] == "Where are the leeks?"
 
 
-def test_what_the_folder_wants_is_told_once_and_listed(tmp_path: Path) -> None:
+def test_what_the_folder_wants_is_told_once_and_listed(ask: Ask, tmp_path: Path) -> None:
     here, home = tmp_path / "here", tmp_path / "home"
     here.mkdir()
     (here / "notes.txt").write_text("notes\n")
@@ -77,7 +85,7 @@ def test_what_the_folder_wants_is_told_once_and_listed(tmp_path: Path) -> None:
     assert "Never" not in prompt, "what was told first stays as it was"
 
 
-def test_exactly_the_part_that_was_named_is_branched(tmp_path: Path) -> None:
+def test_exactly_the_part_that_was_named_is_branched(ask: Ask, tmp_path: Path) -> None:
     here, home = tmp_path / "here", tmp_path / "home"
     here.mkdir()
     (here / "notes.txt").write_text("notes\n")

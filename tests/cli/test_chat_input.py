@@ -106,7 +106,7 @@ def typed(
         try:
             return asyncio.run(run(pipe))
         finally:
-            sending.join(1)
+            sending.join(PATIENCE)
 
 
 def asked(folder: Path, keys: str) -> str | None:
@@ -207,7 +207,8 @@ def test_what_was_typed_before_the_question_was_read_agrees_to_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(agreement_line, "HESITATION", PATIENCE)
-    assert typed(tmp_path, "yay", lambda prompt: prompt.agree("Sure?", seconds=0.3)) is Agreement.NOBODY
+    assert typed(tmp_path, "yay", lambda prompt: prompt.agree("Sure?", seconds=0.1)) is Agreement.NOBODY
+    assert typed(tmp_path, "yay\x03", lambda prompt: prompt.agree("Sure?", seconds=PATIENCE)) is Agreement.STOP
 
 
 def test_a_line_typed_while_the_agent_works_is_heard_and_half_a_line_is_kept(tmp_path: Path) -> None:
@@ -358,7 +359,7 @@ def test_a_question_at_a_poor_terminal_expires_and_its_line_is_not_lost() -> Non
     async def work(reading: int, writing: int) -> list[object]:
         out = io.StringIO()
         prompt = LinePrompt(reading, out)
-        first = await prompt.agree("Sure?\x1b[2J", seconds=0.2)
+        first = await prompt.agree("Sure?\x1b[2J", seconds=0.1)
         os.write(writing, b"all\nhello\n")
         return [first, await prompt.agree("Sure?", seconds=PATIENCE), await prompt.ask(), "\x1b" in out.getvalue()]
 
@@ -371,7 +372,7 @@ def test_a_question_at_a_poor_terminal_expires_and_its_line_is_not_lost() -> Non
 def test_what_comes_through_a_pipe_agrees_to_nothing_and_stays_a_message() -> None:
     async def work(reading: int) -> list[object]:
         prompt = LinePrompt(reading, io.StringIO())  # as in `printf … | segue` at a terminal
-        return [await prompt.agree("Sure?", seconds=5.0), await prompt.ask()]
+        return [await prompt.agree("Sure?", seconds=PATIENCE), await prompt.ask()]
 
     reading, writing = os.pipe()
     os.write(writing, b"yes\n")
@@ -510,13 +511,13 @@ def test_typing_while_output_streams_loses_no_key_and_ctrl_c_stops(terminal: Ope
     at.until(f"●\n{BELOW}")
     at.type("slow")
     at.press("Enter")
-    at.until("Line 9 of many.")
+    at.until_said("Line 9 of many.")
     words = "please use the leeks from the garden"
     for letter in words:
         at.type(letter)
     at.until(f"● {words}\n{BELOW}")
     at.press("Enter")
-    at.until(f"· {words}\n↳ {words}\n")
+    at.until_said(f"· {words}\n↳ {words}\n")
     at.type("not sent")
     at.until("● not sent")
     at.press("C-c")
@@ -573,7 +574,7 @@ def test_a_dumb_terminal_reads_lines(terminal: Open) -> None:
     at.type("y\n")
     at.until("The answer was yes.")
     at.type("slow\n")
-    at.until("Line 3 of many.")
+    at.until_said("Line 3 of many.")
     at.press("C-c")
     at.until("■ Stopped.")
     at.press("C-d")

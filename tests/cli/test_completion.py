@@ -11,11 +11,13 @@ import struct
 import subprocess
 import sys
 import termios
-import time
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from waiting import wait_until
+from zygote import Zygote
 
 from segue import SessionDB
 from segue.cli.completing import Candidate, offers, quoted_for_line, split_typed
@@ -26,7 +28,8 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 SHELLS = ["bash", "zsh", "fish"]
 READY = "ready> "
-PATIENCE = 20.0
+_BEHIND = "Q"
+"""Stands in nothing that is typed or listed."""
 DANGEROUS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 
 TITLES = {
@@ -98,10 +101,43 @@ TYPED = table(
 )
 
 
+class Completer:
+    """Answers the shells: `segue` as they call it for completion, without Python starting each time."""
+
+    def __init__(self, folder: Path, zygote: Zygote) -> None:
+        self.program = folder / "complete"
+        self.complaints: list[bytes] = []
+        self._folder, self._zygote = folder, zygote
+        for name in ("asked", "answer"):
+            os.mkfifo(folder / name)
+        self.program.write_text(
+            f"#!/bin/sh\ncd {folder} || exit\n"
+            "printf '%s\\0' \"$@\" >arguments; env -0 >environment; echo ? >asked; cat answer\n"
+        )
+        self.program.chmod(0o755)
+        self._thread = threading.Thread(target=self._answer)
+        self._thread.start()
+
+    def close(self) -> None:
+        (self._folder / "asked").write_text("")
+        self._thread.join()
+
+    def _answer(self) -> None:
+        while (self._folder / "asked").read_text():
+            arguments, variables = (
+                [os.fsdecode(one) for one in (self._folder / name).read_bytes().split(b"\0")[:-1]]
+                for name in ("arguments", "environment")
+            )
+            environment = dict(one.partition("=")[::2] for one in variables)
+            done = self._zygote.run_bytes(arguments, b"", environment)
+            self.complaints += [done.stderr] if done.stderr else []
+            (self._folder / "answer").write_bytes(done.stdout)
+
+
 class Shell:
     """An interactive shell on a terminal of its own, in which `segue` completes, and otherwise notes its arguments."""
 
-    def __init__(self, name: str, folder: Path, home: Path) -> None:
+    def __init__(self, name: str, folder: Path, home: Path, completer: Path) -> None:
         self.folder, self.name = folder / "work", name
         self._noted, self._answered = folder / "noted", folder / "answered"
         programs = folder / "bin"
@@ -110,7 +146,7 @@ class Shell:
         python = shlex.quote(sys.executable)
         (programs / "segue").write_text(
             "#!/bin/sh\n"
-            f'if [ -n "$_SEGUE_COMPLETE" ]; then {python} -m segue "$@"; echo done >{self._answered}; exit; fi\n'
+            f'if [ -n "$_SEGUE_COMPLETE" ]; then {completer} "$@"; echo done >{self._answered}; exit; fi\n'
             f"printf '%s\\0' \"$@\" >{self._noted}.part; mv {self._noted}.part {self._noted}\n"
         )
         (programs / "segue").chmod(0o755)
@@ -142,51 +178,61 @@ class Shell:
         self.seen = ""
         self._until(lambda: READY in self.seen)
 
-    def tab(self, line: str, times: int = 1) -> None:
-        """Type a line and complete it; more than once makes the shell list what there is."""
+    def tab(self, line: str) -> None:
+        """Type a line and complete it."""
         self._answered.unlink(missing_ok=True)
         self._type(line + "\t")
         self._until(self._answered.exists)
-        self._listen(0.05)
-        for _ in range(times - 1):
-            self._type("\t")
-            self._listen(1)
 
-    def enter(self, more: str = "") -> list[str]:
+    def list_choices(self, line: str) -> None:
+        """Complete a line once more than that, which makes the shell list what there is; leave it, and run nothing.
+
+        What is typed behind is shown when the shell has listed all, and not before.
+        """
+        self.tab(line)
+        before = self.seen.count(_BEHIND)
+        self._type(f"\t{_BEHIND}")
+        self._until(lambda: self.seen.count(_BEHIND) > before)
+        self._answered_by_prompt("\x03")
+
+    def enter(self) -> list[str]:
         """Run the line; the arguments that arrived."""
         self._noted.unlink(missing_ok=True)
-        self._type(more + "\r")
+        self._answered_by_prompt("\r")
         self._until(self._noted.exists)
-        self._listen(0.05)
         return self._noted.read_text().split("\0")[:-1]
-
-    def give_up(self) -> None:
-        """Leave the line, run nothing."""
-        self._type("\x03")
-        self._listen(0.25)
 
     def close(self) -> None:
         self._process.kill()
         self._process.wait()
         os.close(self._terminal)
 
+    def _answered_by_prompt(self, key: str) -> None:
+        before = self.seen.count(READY)
+        self._type(key)
+        self._until(lambda: self.seen.count(READY) > before)
+
     def _type(self, keys: str) -> None:
         os.write(self._terminal, keys.encode())
 
     def _until(self, is_so: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + PATIENCE
-        while not is_so():
-            assert time.monotonic() < deadline, f"{self.name} did not get there: {self.seen[-2000:]!r}"
-            self._listen(0.02)
+        def is_reached() -> bool:
+            self._listen(0.01)
+            return is_so()
+
+        try:
+            wait_until(is_reached)
+        except TimeoutError:
+            raise AssertionError(f"{self.name} did not get there: {self.seen[-2000:]!r}") from None
 
     def _listen(self, seconds: float) -> None:
-        deadline = time.monotonic() + seconds
-        while select.select([self._terminal], [], [], max(deadline - time.monotonic(), 0))[0]:
+        """Read until there is nothing for so long."""
+        while select.select([self._terminal], [], [], seconds)[0]:
             self.seen += os.read(self._terminal, 65536).decode(errors="replace")
 
 
 @pytest.fixture(scope="module")
-def full_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def full_home(tmp_path_factory: pytest.TempPathFactory, zygote: Zygote) -> Path:
     """A home with every title, twins that differ in what must be quoted, and one that is in the trash."""
     home = tmp_path_factory.mktemp("full") / "home"
     with SessionDB(home / "state.db") as db:
@@ -196,18 +242,26 @@ def full_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
             db.create_session(f"pair-{name}", title=title)
         db.create_session("evil\x1b]0;owned\x07id")
         db.create_session("gone-1", title="gone for now $(touch x)")
-    subprocess.run(
-        [sys.executable, "-m", "segue", "sessions", "delete", "gone-1", "--yes"],
-        env=os.environ | {"SEGUE_HOME": str(home)}, check=True, capture_output=True, timeout=60,
-    )  # fmt: skip
+    words = ["sessions", "delete", "gone-1", "--yes"]
+    assert zygote.run(words, None, os.environ | {"SEGUE_HOME": str(home)}).returncode == 0
     return home
 
 
+@pytest.fixture(scope="module")
+def completer(tmp_path_factory: pytest.TempPathFactory, zygote: Zygote) -> Iterator[Completer]:
+    made = Completer(tmp_path_factory.mktemp("completer"), zygote)
+    yield made
+    made.close()
+    assert made.complaints == []
+
+
 @pytest.fixture(scope="module", params=SHELLS)
-def shell(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, full_home: Path) -> Iterator[Shell]:
+def shell(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, full_home: Path, completer: Completer
+) -> Iterator[Shell]:
     if shutil.which(request.param) is None:
         pytest.skip(f"{request.param} is not installed")
-    opened = Shell(request.param, tmp_path_factory.mktemp(request.param), full_home)
+    opened = Shell(request.param, tmp_path_factory.mktemp(request.param), full_home, completer.program)
     yield opened
     opened.close()
 
@@ -221,8 +275,7 @@ def test_an_accepted_title_is_one_argument_and_runs_nothing(shell: Shell, name: 
 
 
 def test_what_fits_several_is_listed_and_completed_as_far_as_they_agree(shell: Shell) -> None:
-    shell.tab("segue sessions show tw", times=2)
-    shell.give_up()
+    shell.list_choices("segue sessions show tw")
     shell.tab("segue sessions show tw")
     shell.tab("\\;")
     assert shell.enter() == ["sessions", "show", "twin ;touch x"]
@@ -230,11 +283,9 @@ def test_what_fits_several_is_listed_and_completed_as_far_as_they_agree(shell: S
 
 
 def test_everything_can_be_listed_and_nothing_runs(shell: Shell) -> None:
-    shell.tab("segue sessions show ", times=2)
-    shell.give_up()
-    shell.tab("segue sessions show evil", times=2)
+    shell.list_choices("segue sessions show ")
+    shell.list_choices("segue sessions show evil")
     assert "owned" not in shell.seen
-    shell.give_up()
     assert list(shell.folder.iterdir()) == []
 
 
@@ -250,18 +301,22 @@ def test_commands_options_and_the_trash_are_completed(shell: Shell) -> None:
     assert list(shell.folder.iterdir()) == []
 
 
-def answer(home: Path, *words: str) -> list[list[str]]:
+Answer = Callable[..., list[list[str]]]
+
+
+@pytest.fixture
+def answer(zygote: Zygote) -> Answer:
     """What a shell that hands over plain words is told: kind, value and help of each candidate; and nothing else."""
-    result = subprocess.run(
-        [sys.executable, "-m", "segue", "segue", *words],
-        env=os.environ | {"SEGUE_HOME": str(home), "_SEGUE_COMPLETE": "fish_complete"},
-        capture_output=True,
-        timeout=60,
-    )
-    assert (result.returncode, result.stderr) == (0, b"")
-    text = result.stdout.decode()
-    assert DANGEROUS.findall(text) == []
-    return [line.split("\t") for line in text.split("\n") if line]
+
+    def told(home: Path, *words: str) -> list[list[str]]:
+        environment = os.environ | {"SEGUE_HOME": str(home), "_SEGUE_COMPLETE": "fish_complete"}
+        result = zygote.run_bytes(["segue", *words], b"", environment)
+        assert (result.returncode, result.stderr) == (0, b"")
+        text = result.stdout.decode()
+        assert DANGEROUS.findall(text) == []
+        return [line.split("\t") for line in text.split("\n") if line]
+
+    return told
 
 
 @pytest.mark.parametrize(
@@ -285,7 +340,7 @@ def test_what_is_offered(candidate: Candidate, incomplete: str, offered: dict[st
     assert {item.value: item.help for item in offers([candidate], incomplete)} == offered
 
 
-def test_at_most_fifty_are_offered_the_most_recently_active_first(home: Path, db: SessionDB) -> None:
+def test_at_most_fifty_are_offered_the_most_recently_active_first(home: Path, db: SessionDB, answer: Answer) -> None:
     sessions = [{"id": f"id-{n:03}", "source": "cli", "title": f"My {n}", "started_at": n} for n in range(120)]
     assert db.import_sessions(sessions)["added"] == 120
     for typed in ("", "My", "id-"):
@@ -295,7 +350,9 @@ def test_at_most_fifty_are_offered_the_most_recently_active_first(home: Path, db
     assert [value for _, value, _ in answer(home, "sessions", "show", "My\\ 7")][:2] == ["My 79", "My 78"]
 
 
-def test_archived_pinned_and_older_parts_are_found_where_they_are_wanted(home: Path, run: Run, db: SessionDB) -> None:
+def test_archived_pinned_and_older_parts_are_found_where_they_are_wanted(
+    home: Path, run: Run, db: SessionDB, answer: Answer
+) -> None:
     db.create_session("id-1", title="put aside")
     db.create_session("id-2", title="kept")
     assert run("sessions", "archive", "id-1").returncode == run("sessions", "pin", "id-2").returncode == 0
@@ -309,22 +366,22 @@ def test_archived_pinned_and_older_parts_are_found_where_they_are_wanted(home: P
     "words",
     ["show", "rename", "delete", "archive", "unarchive", "pin", "unpin", "tag", "untag", "export - --session-id"],
 )
-def test_every_id_or_title_is_completed(full_home: Path, words: str) -> None:
+def test_every_id_or_title_is_completed(full_home: Path, words: str, answer: Answer) -> None:
     assert answer(full_home, "sessions", *words.split(), "week") == [["plain", "week in Lisbon", "id-words"]]
     assert answer(full_home, "sessions", *words.split(), "gone") == []
 
 
-def test_a_value_after_an_equals_sign_is_completed_with_its_option(full_home: Path) -> None:
+def test_a_value_after_an_equals_sign_is_completed_with_its_option(full_home: Path, answer: Answer) -> None:
     found = answer(full_home, "sessions", "export", "-", "--session-id=week")
     assert [value for _, value, _ in found] == ["--session-id=week in Lisbon"]
 
 
-def test_the_trash_offers_what_is_in_it(full_home: Path) -> None:
+def test_the_trash_offers_what_is_in_it(full_home: Path, answer: Answer) -> None:
     assert answer(full_home, "sessions", "trash", "restore", "") == [["plain", "gone for now $(touch x)", "gone-1"]]
     assert answer(full_home, "sessions", "trash", "restore", "week") == []
 
 
-def test_hostile_text_never_reaches_the_terminal(home: Path, db: SessionDB) -> None:
+def test_hostile_text_never_reaches_the_terminal(home: Path, db: SessionDB, answer: Answer) -> None:
     hostile = "\x1b]0;owned\x07\x9b31m\u202e\r\nx\ty"
     db.import_sessions([{"id": "evil", "source": "cli", "messages": [{"role": "user", "content": hostile}]}])
     db.import_sessions([{"id": f"evil{hostile}", "source": "cli", "title": f"evil {hostile}"}])
@@ -353,7 +410,9 @@ def spoil_folder(home: Path) -> None:
 
 
 @pytest.mark.parametrize("spoil", [spoil_nothing, spoil_database, spoil_settings, spoil_folder])
-def test_a_missing_or_broken_home_offers_nothing_and_stays_as_it_is(home: Path, spoil: Callable[[Path], None]) -> None:
+def test_a_missing_or_broken_home_offers_nothing_and_stays_as_it_is(
+    home: Path, spoil: Callable[[Path], None], answer: Answer
+) -> None:
     spoil(home)
     before = sorted(home.parent.rglob("*"))
     for words in (["show", ""], ["show", "x"], ["trash", "restore", ""]):
@@ -383,7 +442,7 @@ def test_an_unfinished_line_is_taken_apart(line: str, words: list[str], quote: s
 def test_bash_reads_each_quoted_value_as_it_was(quote: str) -> None:
     values = [*TITLES.values(), *(f"x{chr(code)}{chr(code)}" for code in range(32, 127))]
     line = " ".join(f"{quote}{value}{quote}" for value in quoted_for_line(values, quote))
-    result = subprocess.run(["bash", "-c", f"printf '%s\\0' {line}"], capture_output=True, timeout=60, check=True)
+    result = subprocess.run(["bash", "-c", f"printf '%s\\0' {line}"], capture_output=True, check=True)
     assert result.stdout.decode().split("\0")[:-1] == values
 
 

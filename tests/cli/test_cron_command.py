@@ -55,6 +55,7 @@ def test_a_job_is_put_down_to_run_now_and_whoever_asks_is_told_that_nobody_does_
     assert "There is no job 'coffee'" in refused(run("cron", "run", "coffee"))
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -77,17 +78,20 @@ def test_a_name_is_given_once(home: Path, run: Run) -> None:
     assert "There is a job 'tea' already" in refused(run(*ADD))
 
 
+@pytest.mark.on_file
 def test_without_a_zone_the_one_of_the_settings_counts(home: Path, run: Run) -> None:
     configure(home, "session: {reset: {timezone: Asia/Tokyo}}\n")
     assert json.loads(run("cron", "add", "tea", "@daily", "x", "--json").stdout)["zone"] == "Asia/Tokyo"
 
 
+@pytest.mark.on_file
 def test_without_a_zone_in_the_settings_the_machines_own_counts(home: Path, run: Run) -> None:
     assert (
         json.loads(run("cron", "add", "tea", "@daily", "x", "--json", TZ="Asia/Seoul").stdout)["zone"] == "Asia/Seoul"
     )
 
 
+@pytest.mark.on_file
 def test_what_a_prompt_says_does_not_steer_the_terminal(home: Path, run: Run) -> None:
     run("cron", "add", "tea", "0 7 * * *", "a\x1b[31m\nb\x07\u202e", "--zone", "UTC")
     for words in (["list"], ["list", "--json"]):
@@ -95,6 +99,7 @@ def test_what_a_prompt_says_does_not_steer_the_terminal(home: Path, run: Run) ->
         assert not set(shown) & set("\x1b\x07\u202e")
 
 
+@pytest.mark.on_file
 def test_jobs_are_completed(home: Path, run: Run) -> None:
     run(*ADD)
     done = run("segue", "cron", "remove", "t", _SEGUE_COMPLETE="fish_complete")

@@ -4,13 +4,13 @@ import json
 import os
 import pty
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from homes import configure
+from zygote import Zygote
 
 from segue import SessionDB
 from segue.app import open_store
@@ -61,19 +61,13 @@ def bytes_of(home: Path) -> bytes:
     return b"".join(file.read_bytes() for file in sorted(home.glob("state.db*")))
 
 
-def on_a_terminal(home: Path, answer: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def on_a_terminal(zygote: Zygote, home: Path, answer: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     """Run a command for somebody at a keyboard who types an answer."""
     keyboard, line = pty.openpty()
     try:
         os.write(keyboard, answer.encode())
-        return subprocess.run(
-            [sys.executable, "-m", "segue", *arguments],
-            stdin=line,
-            capture_output=True,
-            encoding="utf-8",
-            env=os.environ | {"SEGUE_HOME": str(home), "PYTHONIOENCODING": "utf-8"},
-            timeout=60,
-        )
+        environment = os.environ | {"SEGUE_HOME": str(home), "PYTHONIOENCODING": "utf-8"}
+        return zygote.run_bytes(arguments, Path(os.ttyname(line)), environment)
     finally:
         os.close(keyboard)
         os.close(line)
@@ -93,6 +87,7 @@ def test_a_dry_run_shows_what_would_go_and_changes_nothing(run: Run, shelf: Path
     assert trashed(run) == []
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize("arguments", [("alpha",), ("alpha", "--purge")])
 def test_without_a_terminal_and_without_yes_nothing_happens(run: Run, shelf: Path, arguments: tuple[str, ...]) -> None:
     before = everything()
@@ -104,14 +99,15 @@ def test_without_a_terminal_and_without_yes_nothing_happens(run: Run, shelf: Pat
     assert everything() == before
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize(
     ("answer", "agreed", "left"), [("y\n", True, 5), ("n\n", False, 6), ("\n", False, 6), ("\x04", False, 6)]
 )
-def test_somebody_at_a_terminal_is_asked(run: Run, shelf: Path, answer: str, agreed: bool, left: int) -> None:
-    result = on_a_terminal(shelf, answer, "sessions", "delete", "alpha")
+def test_somebody_at_a_terminal_is_asked(zygote: Zygote, shelf: Path, answer: str, agreed: bool, left: int) -> None:
+    result = on_a_terminal(zygote, shelf, answer, "sessions", "delete", "alpha")
     assert (result.returncode == 0) == agreed
-    assert "First" in result.stdout
-    assert "[y/N]" in result.stderr
+    assert b"First" in result.stdout
+    assert b"[y/N]" in result.stderr
     assert len(names()) == left
 
 
@@ -123,6 +119,7 @@ def test_yes_moves_a_conversation_into_the_trash(run: Run, shelf: Path) -> None:
     assert trashed(run) == ["alpha"]
 
 
+@pytest.mark.on_file
 def test_the_days_in_the_trash_are_those_of_the_settings(run: Run, shelf: Path) -> None:
     configure(shelf, "retention: {trash_days: 1}\n")
     assert "for 1 day." in run("sessions", "delete", "alpha", "-y").stdout
@@ -189,6 +186,7 @@ def test_the_trash_is_data_for_programs_too(run: Run, shelf: Path) -> None:
     assert wanted.items() <= entry.items()
 
 
+@pytest.mark.on_file
 def test_an_empty_trash_is_no_error(run: Run) -> None:
     result = run("sessions", "trash", "list")
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "The trash is empty.\n")
@@ -218,6 +216,7 @@ def test_a_title_that_was_given_away_comes_back_with_a_number(run: Run, shelf: P
         assert db.get_session_title("alpha") == "First #2"
 
 
+@pytest.mark.on_file
 def test_what_is_not_in_the_trash_cannot_come_back(run: Run, shelf: Path) -> None:
     result = run("sessions", "trash", "restore", "alpha")
     assert (result.returncode, result.stdout) == (1, "")
@@ -346,6 +345,7 @@ def test_an_emptied_trash_leaves_no_byte(run: Run, shelf: Path) -> None:
     assert MARKER.encode() not in bytes_of(shelf)
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize("columns", [40, 80])
 def test_previews_fit_the_terminal(run: Run, shelf: Path, columns: int) -> None:
     with SessionDB() as db:

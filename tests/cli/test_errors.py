@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 import pytest
 from homes import NewHome, database_of
+from waiting import DEADLINE
 
 from segue import SessionDB, __version__
 from segue.cli import cli
@@ -61,6 +62,7 @@ def test_what_cannot_be_done_is_said_in_one_sentence(run: Run, pair: Path, argum
     assert result.returncode == 1
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
@@ -84,6 +86,7 @@ def test_what_is_no_command_has_the_code_2(run: Run, pair: Path, arguments: list
     assert part in result.stderr
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize(
     "arguments", [["nonsense"], ["sessions", "list", "--limit", "0"], ["sessions", "list", "--nonsense"]]
 )
@@ -95,6 +98,7 @@ def test_what_is_no_command_is_said_in_one_sentence_after_the_usage(run: Run, pa
     assert sentence.endswith((".", "?"))
 
 
+@pytest.mark.on_file
 def test_a_file_that_is_not_there_is_said_in_one_sentence(run: Run, pair: Path, tmp_path: Path) -> None:
     assert f"{tmp_path}/none.jsonl" in one_sentence(run("sessions", "import", f"{tmp_path}/none.jsonl"))
     assert str(tmp_path) in one_sentence(run("sessions", "import", str(tmp_path)))
@@ -121,6 +125,7 @@ def test_nothing_that_can_be_typed_ends_in_a_traceback(run: Run, pair: Path, arg
     assert "Traceback" not in run(*arguments, SEGUE_HOME=str(pair)).stderr
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize("minutes", ["-5", "nan"])
 def test_a_span_that_no_clock_knows_is_an_error(run: Run, pair: Path, minutes: str) -> None:
     result = run("sessions", "list", f"--active={minutes}", SEGUE_HOME=str(pair))
@@ -149,6 +154,7 @@ def test_another_program_s_database_is_left_alone(run: Run, home: Path) -> None:
     assert (home / "state.db").read_bytes() == before
 
 
+@pytest.mark.on_file
 def test_a_reader_that_stops_early_is_no_error_to_hear_about(pair: Path) -> None:
     environment = os.environ | {"SEGUE_HOME": str(pair), "PYTHONIOENCODING": "utf-8"}
     for command in (["sessions", "list"], ["sessions", "export", "-"], ["sessions", "show", "my project"]):
@@ -156,22 +162,26 @@ def test_a_reader_that_stops_early_is_no_error_to_hear_about(pair: Path) -> None
         os.close(reading)
         try:
             arguments = [sys.executable, "-m", "segue", *command]
-            stopped = subprocess.run(arguments, stdout=writing, stderr=subprocess.PIPE, env=environment, timeout=60)
+            stopped = subprocess.run(
+                arguments, stdout=writing, stderr=subprocess.PIPE, env=environment, timeout=DEADLINE
+            )
         finally:
             os.close(writing)
         assert stopped.stderr == b""
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize("command", [["list"], ["show", "Résumé 語"], ["list", "--json"]])
 def test_a_terminal_that_knows_few_characters_is_no_reason_to_fail(pair: Path, command: list[str]) -> None:
     environment = os.environ | {"SEGUE_HOME": str(pair), "PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"}
     arguments = [sys.executable, "-m", "segue", "sessions", *command]
-    result = subprocess.run(arguments, capture_output=True, env=environment, timeout=60)
+    result = subprocess.run(arguments, capture_output=True, env=environment, timeout=DEADLINE)
     assert b"Traceback" not in result.stderr
     assert result.returncode == 0
     assert b"20250305_104500_deadbeef" in result.stdout
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize("option", ["--version", "-V"])
 def test_the_version_is_said(run: Run, option: str) -> None:
     result = run(option)
@@ -235,6 +245,7 @@ def test_help_mentions_every_option_and_says_what_it_does(path: str) -> None:
             assert option.make_metavar(click.Context(command)) in text
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize("path", ["", "sessions list", "sessions trash empty"])
 def test_help_is_printed_on_stdout(run: Run, path: str) -> None:
     for option in ("--help", "-h"):
@@ -244,6 +255,7 @@ def test_help_is_printed_on_stdout(run: Run, path: str) -> None:
         assert all(name in result.stdout for name in OPTIONS[path].split())
 
 
+@pytest.mark.on_file
 def test_a_group_lists_its_commands_with_a_line_about_each(run: Run) -> None:
     shown = run("sessions", "--help").stdout
     for name in ("list", "show", "rename", "delete", "trash", "export", "import", "stats"):

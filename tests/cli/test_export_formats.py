@@ -9,14 +9,29 @@ import sys
 from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+from homes import NewHome, database_of
 from secret_shapes import SHAPES
+from waiting import DEADLINE
 
 from segue import SessionDB
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 KEY = "ghp_" + "A1b2C3d4" * 5
+
+
+class Long(NamedTuple):
+    """A conversation of messages of half a megabyte, and bytes of memory."""
+
+    messages: int
+    program: int
+    """What a program takes at least that exports a short conversation."""
+    limit: int
+
+
+LONG = {"sqlite": Long(80, 20_000_000, 60_000_000), "postgres": Long(120, 30_000_000, 90_000_000)}
 
 
 class Words(HTMLParser):
@@ -102,6 +117,7 @@ def test_a_document_can_be_narrowed_and_written_to_stdout(run: Run) -> None:
         assert "<nav>" not in result.stdout
 
 
+@pytest.mark.on_file
 @pytest.mark.usefixtures("trips")
 def test_raw_leaves_secrets_in_and_says_so(run: Run) -> None:
     result = run("sessions", "export", "-", "--format", "html", "--raw")
@@ -124,6 +140,7 @@ def test_json_lines_are_complete_and_say_what_they_hold(run: Run, tmp_path: Path
     assert result.stderr == f"3 sessions written to {target}.\n3 things that look like secrets were replaced.\n"
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
@@ -143,11 +160,13 @@ def test_what_contradicts_itself_is_refused_in_a_sentence(
     assert [one.name for one in tmp_path.iterdir() if one.name != "home"] == []
 
 
+@pytest.mark.on_file
 def test_an_empty_home_is_an_empty_document(run: Run) -> None:
     assert run("sessions", "export", "-", "--format", "md").stdout.strip() == "# 0 conversations"
     assert "<h1>0 conversations</h1>" in run("sessions", "export", "-", "--format", "html").stdout
 
 
+@pytest.mark.on_file
 def test_no_shape_of_secret_leaves_unless_asked(run: Run, home: Path) -> None:
     with SessionDB() as db:
         for number, shape in enumerate(SHAPES):
@@ -170,21 +189,36 @@ def test_no_shape_of_secret_leaves_unless_asked(run: Run, home: Path) -> None:
     assert int(plain.stderr.split()[0]) == replaced
 
 
-@pytest.mark.parametrize("name", ["all.html", "all.md", "all.jsonl"])
-def test_a_conversation_is_never_in_memory_whole(home: Path, tmp_path: Path, name: str) -> None:
-    with SessionDB() as db:
+@pytest.fixture(scope="module")
+def long_home(new_home: NewHome, database: str) -> Path:
+    """A home with one conversation."""
+    home = new_home("long")
+    with SessionDB(database_of(home)) as db:
         session = db.create_session("long")
-        for number in range(150):
+        for number in range(LONG[database].messages):
             db.append_message(session, "tool", f"{number} words " * 60_000, tool_name="run")
-    command = [sys.executable, "-m", "segue", "sessions", "export", str(tmp_path / name)]
-    limit = 100_000_000
+    return home
+
+
+@pytest.mark.parametrize("name", ["all.md", "all.jsonl"])
+def test_a_conversation_is_never_in_memory_whole(long_home: Path, database: str, tmp_path: Path, name: str) -> None:
+    check_memory(long_home, tmp_path / name, LONG[database])
+
+
+@pytest.mark.on_file
+def test_a_conversation_is_never_in_memory_whole_for_a_page(long_home: Path, tmp_path: Path) -> None:
+    check_memory(long_home, tmp_path / "all.html", LONG["sqlite"])
+
+
+def check_memory(home: Path, target: Path, long: Long) -> None:
+    """Export with room for the program and some messages, but not for the program and the whole conversation."""
     done = subprocess.run(
-        command,
+        [sys.executable, "-m", "segue", "sessions", "export", str(target)],
         capture_output=True,
         text=True,
         env=os.environ | {"SEGUE_HOME": str(home)},
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (limit, limit)),
-        timeout=100,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (long.limit, long.limit)),
+        timeout=4 * DEADLINE,
     )
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
-    assert (tmp_path / name).stat().st_size > 80_000_000
+    assert long.limit < target.stat().st_size + long.program

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 from homes import NewHome, database_of
+from waiting import DEADLINE
+from zygote import Zygote
 
 from segue import SessionDB
 from segue.core.text import storable
@@ -90,16 +92,16 @@ def careless() -> Iterator[None]:
     os.umask(before)
 
 
-def in_a_pipe(home: Path, *arguments: str, most_bytes: int | None = None) -> subprocess.CompletedProcess[bytes]:
-    """A command and its output byte for byte, with files limited to a size if wanted."""
-
-    def limit() -> None:
-        if most_bytes is not None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
-
+def with_small_files(home: Path, *arguments: str, most_bytes: int) -> subprocess.CompletedProcess[bytes]:
+    """Run a command that cannot write files above a size."""
     environment = os.environ | {"SEGUE_HOME": str(home), "PYTHONIOENCODING": "utf-8"}
-    command = [sys.executable, "-m", "segue", *arguments]
-    return subprocess.run(command, capture_output=True, env=environment, preexec_fn=limit, timeout=60)
+    return subprocess.run(
+        [sys.executable, "-m", "segue", *arguments],
+        capture_output=True,
+        env=environment,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes)),
+        timeout=DEADLINE,
+    )
 
 
 def lines_of(file: Path) -> list[dict[str, Any]]:
@@ -138,9 +140,10 @@ def test_an_export_is_complete_and_for_its_owner_alone(run: Run, archive: Path, 
     assert target.read_bytes().count(b"\n") == 5
 
 
-def test_a_dash_is_stdout_and_holds_the_same_bytes(run: Run, archive: Path, tmp_path: Path) -> None:
+def test_a_dash_is_stdout_and_holds_the_same_bytes(run: Run, zygote: Zygote, archive: Path, tmp_path: Path) -> None:
     run("sessions", "export", str(tmp_path / "all.jsonl"), SEGUE_HOME=str(archive))
-    result = in_a_pipe(archive, "sessions", "export", "-")
+    environment = os.environ | {"SEGUE_HOME": str(archive), "PYTHONIOENCODING": "utf-8"}
+    result = zygote.run_bytes(["sessions", "export", "-"], b"", environment)
     assert (result.returncode, result.stderr) == (0, b"")
     assert result.stdout == (tmp_path / "all.jsonl").read_bytes()
 
@@ -176,6 +179,7 @@ def test_a_session_that_is_not_there_makes_no_file(run: Run, archive: Path, fold
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize("target", ["missing/all.jsonl", "folder", "."])
 def test_a_target_that_cannot_be_written_is_a_sentence_and_leaves_nothing(
     run: Run, archive: Path, folder: Path, target: str
@@ -188,6 +192,7 @@ def test_a_target_that_cannot_be_written_is_a_sentence_and_leaves_nothing(
     assert [file.name for file in folder.rglob("*")] == ["folder"]
 
 
+@pytest.mark.on_file
 @pytest.mark.usefixtures("careless")
 def test_an_existing_file_is_replaced_at_once_and_becomes_private(run: Run, archive: Path, folder: Path) -> None:
     target = folder / "all.jsonl"
@@ -203,10 +208,11 @@ def test_an_existing_file_is_replaced_at_once_and_becomes_private(run: Run, arch
     assert list(folder.iterdir()) == [target]
 
 
+@pytest.mark.on_file
 def test_when_the_disk_refuses_the_old_file_stays(archive: Path, tmp_path: Path) -> None:
     target = tmp_path / "all.jsonl"
     target.write_text("from before", encoding="utf-8")
-    result = in_a_pipe(archive, "sessions", "export", str(target), "--yes", most_bytes=50_000)
+    result = with_small_files(archive, "sessions", "export", str(target), "--yes", most_bytes=50_000)
     assert (result.returncode, result.stdout) == (1, b"")
     assert len(result.stderr.splitlines()) == 1
     assert str(target).encode() in result.stderr
@@ -214,6 +220,7 @@ def test_when_the_disk_refuses_the_old_file_stays(archive: Path, tmp_path: Path)
     assert list(tmp_path.iterdir()) == [target]
 
 
+@pytest.mark.on_file
 def test_a_pipe_with_a_name_stays_a_pipe(run: Run, archive: Path, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -225,6 +232,7 @@ def test_a_pipe_with_a_name_stays_a_pipe(run: Run, archive: Path, tmp_path: Path
         os.close(reader)
 
 
+@pytest.mark.on_file
 def test_an_empty_home_exports_no_lines(run: Run, tmp_path: Path) -> None:
     result = run("sessions", "export", str(tmp_path / "all.jsonl"))
     assert (result.returncode, result.stderr) == (0, f"0 sessions written to {tmp_path / 'all.jsonl'}.\n")
@@ -253,6 +261,7 @@ def test_importing_twice_changes_nothing(run: Run, archive: Path, tmp_path: Path
     assert everything() == before
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize(
     "line",
     [
@@ -280,6 +289,7 @@ def test_a_line_that_another_hand_wrote_is_one_session_too(run: Run, line: dict[
     assert (second.returncode, second.stdout) == (0, "1 unchanged.\n")
 
 
+@pytest.mark.on_file
 def test_the_report_names_what_had_to_be_adjusted(run: Run) -> None:
     result = imported(run, conversation("a", title="Taken"), conversation("b", title="Taken", unheard_of=1))
     assert (result.returncode, result.stdout) == (0, "2 added.\n")
@@ -289,6 +299,7 @@ def test_the_report_names_what_had_to_be_adjusted(run: Run) -> None:
     assert "unheard_of" in field
 
 
+@pytest.mark.on_file
 def test_the_report_is_data_for_programs_too(run: Run) -> None:
     result = imported(run, conversation("a"), "nonsense", conversation("a", "Other"), arguments=("--json",))
     assert (result.returncode, result.stderr) == (1, "")
@@ -414,6 +425,7 @@ MALFORMED: dict[str, list[str | dict[str, Any]]] = {
 }
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize("lines", MALFORMED.values(), ids=MALFORMED.keys())
 def test_a_line_that_cannot_be_taken_is_named_by_its_number_and_the_rest_goes_in(
     run: Run, lines: list[str | dict[str, Any]]
@@ -439,6 +451,7 @@ def test_whatever_time_comes_in_can_be_shown_and_exported(run: Run, moment: floa
         assert "Traceback" not in run("sessions", *command).stderr
 
 
+@pytest.mark.on_file
 def test_a_megabyte_of_garbage_is_one_short_sentence(run: Run) -> None:
     result = imported(run, conversation("before"), "x" * 1_000_000, '{"id":"' + "y" * 1_000_000)
     assert (result.returncode, result.stdout) == (1, "1 added, 2 left out.\n")
@@ -446,6 +459,7 @@ def test_a_megabyte_of_garbage_is_one_short_sentence(run: Run) -> None:
     assert len(result.stderr) < 600
 
 
+@pytest.mark.on_file
 def test_empty_lines_windows_line_ends_and_a_missing_last_one_are_fine(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "some.jsonl"
     lines = ["\ufeff" + json.dumps(conversation("a")), "", "  \t", json.dumps(conversation("b"))]
@@ -454,6 +468,7 @@ def test_empty_lines_windows_line_ends_and_a_missing_last_one_are_fine(run: Run,
     assert (result.returncode, result.stdout, result.stderr) == (0, "2 added.\n", "")
 
 
+@pytest.mark.on_file
 def test_an_empty_file_has_nothing_to_import(run: Run, tmp_path: Path) -> None:
     (tmp_path / "none.jsonl").touch()
     result = run("sessions", "import", str(tmp_path / "none.jsonl"))
@@ -461,6 +476,7 @@ def test_an_empty_file_has_nothing_to_import(run: Run, tmp_path: Path) -> None:
     assert "nothing" in result.stdout.lower()
 
 
+@pytest.mark.on_file
 def test_bytes_that_are_no_text_are_left_out(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "some.jsonl"
     file.write_bytes(b'\xff\xfe\x80\n{"id":"a","source":"\xc3\x28"}\n' + json.dumps(conversation("b")).encode())
@@ -469,6 +485,7 @@ def test_bytes_that_are_no_text_are_left_out(run: Run, tmp_path: Path) -> None:
     assert [sentence[:7] for sentence in result.stderr.splitlines()] == ["Line 1 ", "Line 2 "]
 
 
+@pytest.mark.on_file
 def test_a_redacted_export_holds_no_secret_and_comes_back_as_sessions(run: Run, home: Path, tmp_path: Path) -> None:
     key = "sk-" + "proj-" + "Ab3" * 16
     call = {"id": "c", "function": {"name": "login", "arguments": json.dumps({"password": "hunter" + "2!x"})}}

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 import time
 from collections.abc import Callable
@@ -11,9 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from homes import NewHome, database_of
-from postgres_server import psql
-from psycopg.conninfo import make_conninfo
+from homes import Beside, NewHome, database_of
 
 from segue import SessionDB
 from segue.core.scope import OWNER_AT_CONSOLE
@@ -23,6 +20,8 @@ from segue.sessions.recording import add_usage
 Run = Callable[..., subprocess.CompletedProcess[str]]
 DAY = 86400
 ZONE = {"TZ": "Asia/Kolkata"}
+AHEAD = "+19800 seconds"
+"""By which that zone is always ahead of the clock of SQL."""
 VERSION = "0.2.1 (2026-09-28)"
 TALK = {"sessions": "count(*)", "messages": "sum(message_count)", "tool_calls": "sum(tool_call_count)"}
 SPENDING = {
@@ -41,7 +40,6 @@ SPENDING = {
     " THEN u.input_tokens + u.output_tokens ELSE 0 END)",
 }
 """Each number that is printed of model calls, and what it is in SQL."""
-pytestmark = pytest.mark.skipif(shutil.which("sqlite3") is None, reason="the sqlite3 program is not here")
 
 
 @pytest.fixture(scope="module")
@@ -75,14 +73,9 @@ def office(new_home: NewHome) -> Path:
 
 
 def ask(home: Path, sql: str) -> list[list[str]]:
-    """What the database's own program answers."""
-    place = database_of(home)
-    if isinstance(place, str):
-        answer = psql(make_conninfo(place, user="postgres", options="-c search_path=segue"), sql)
-        return [line.split("|") for line in answer.split("\n")]
-    command = ["sqlite3", "-readonly", "-separator", "|", str(place), sql]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**ZONE}, timeout=60)
-    return [line.split("|") for line in done.stdout.splitlines()]
+    """What the database answers, as its own program would print it."""
+    with Beside(home) as beside:
+        return [["" if one is None else str(one) for one in row] for row in beside.ask(sql)]
 
 
 def figures(home: Path, wanted: dict[str, str], rest: str) -> dict[str, float | None]:
@@ -144,12 +137,12 @@ def test_every_sum_is_what_sql_says(run: Run, office: Path, days: int, source: s
 def test_every_day_is_what_sql_says(run: Run, office: Path) -> None:
     found = seen(run, office, "--days", "365")
     _, calls = period(365, "")
-    days = ask(office, f"SELECT DISTINCT date(u.at, 'unixepoch', 'localtime') {calls}")
+    days = ask(office, f"SELECT DISTINCT date(u.at, 'unixepoch', '{AHEAD}') {calls}")
     assert sorted(found["days"]) == sorted(day for (day,) in days)
     wanted = {"tokens": "sum(u.input_tokens + u.output_tokens)"}
     wanted |= {name: SPENDING[name] for name in ("cost_usd", "tokens_without_cost")}
     for day, said in found["days"].items():
-        same(said, figures(office, wanted, f"{calls} AND date(u.at, 'unixepoch', 'localtime') = '{day}'"))
+        same(said, figures(office, wanted, f"{calls} AND date(u.at, 'unixepoch', '{AHEAD}') = '{day}'"))
 
 
 @pytest.mark.on_file  # in the dialect of one of the two
@@ -158,7 +151,7 @@ def test_activity_and_tools_are_what_sql_says(run: Run, office: Path, days: int)
     found = seen(run, office, "--days", str(days))
     since = f"{time.time() - days * DAY:.3f}"
     period = f"FROM messages WHERE state = 'live' AND timestamp >= {since}"
-    local = "timestamp, 'unixepoch', 'localtime'"
+    local = f"timestamp, 'unixepoch', '{AHEAD}'"
     hours = {
         int(hour): int(messages)
         for hour, messages in ask(office, f"SELECT strftime('%H', {local}), count(*) {period} GROUP BY 1")
@@ -181,6 +174,7 @@ def test_activity_and_tools_are_what_sql_says(run: Run, office: Path, days: int)
     assert busiest["messages"] == max(days_said.values()) == days_said[busiest["day"]]
 
 
+@pytest.mark.on_file
 def test_what_is_printed_is_what_programs_get(run: Run, office: Path) -> None:
     found = seen(run, office)
     result = run("insights", SEGUE_HOME=str(office), COLUMNS="100", **ZONE)
@@ -211,6 +205,7 @@ def test_what_is_printed_is_what_programs_get(run: Run, office: Path) -> None:
         assert re.search(rf"^  {hour:02} +{messages}( |$)", shown, re.M)
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize("columns", [24, 40, 60, 120])
 def test_bars_and_tables_fit_the_terminal(run: Run, office: Path, columns: int) -> None:
     shown = run("insights", SEGUE_HOME=str(office), COLUMNS=str(columns), **ZONE).stdout.splitlines()
@@ -219,6 +214,7 @@ def test_bars_and_tables_fit_the_terminal(run: Run, office: Path, columns: int) 
     assert max(map(len, drawn)) <= columns
 
 
+@pytest.mark.on_file
 def test_costs_that_nobody_knows_are_called_unknown(run: Run, home: Path) -> None:
     with SessionDB() as db:
         db.append_message(db.create_session("only"), "user", "Hello")
@@ -236,12 +232,14 @@ def test_an_empty_home_gets_a_kind_sentence(run: Run, home: Path) -> None:
     assert json.loads(run("insights", "--json").stdout)["sessions"] == 0
 
 
+@pytest.mark.on_file
 def test_a_quiet_time_says_where_to_look(run: Run, office: Path) -> None:
     result = run("insights", "--source", "nowhere", SEGUE_HOME=str(office))
     assert (result.returncode, result.stdout) == (0, "")
     assert result.stderr == "Nothing was said on nowhere in the last 30 days; --days looks further back.\n"
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize("days", ["0", "-1", "many", "1000000000000"])
 def test_days_that_cannot_be_are_refused(run: Run, days: str) -> None:
     assert run("insights", "--days", days).returncode == 2
@@ -279,6 +277,7 @@ class Reader(HTMLParser):
             self.words.append(data)
 
 
+@pytest.mark.on_file
 def test_the_page_says_what_programs_get(run: Run, office: Path, tmp_path: Path) -> None:
     found, file = seen(run, office), tmp_path / "page.html"
     result = run("insights", "--html", str(file), SEGUE_HOME=str(office), **ZONE)
@@ -305,6 +304,7 @@ def test_the_page_says_what_programs_get(run: Run, office: Path, tmp_path: Path)
     assert f"genai-prices {VERSION} (" in words
 
 
+@pytest.mark.on_file
 def test_nothing_that_was_stored_is_taken_for_a_part_of_the_page(run: Run, home: Path, tmp_path: Path) -> None:
     hostile = "</style><script>alert(1)</script>\"'&\x1b[31m"
     call = {"id": "c", "function": {"name": hostile, "arguments": "{}"}}
@@ -323,6 +323,7 @@ def test_nothing_that_was_stored_is_taken_for_a_part_of_the_page(run: Run, home:
     assert Reader(text).open == []
 
 
+@pytest.mark.on_file
 def test_a_page_is_replaced_only_when_somebody_agrees(run: Run, office: Path, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     file.write_text("mine", "utf-8")
@@ -334,6 +335,7 @@ def test_a_page_is_replaced_only_when_somebody_agrees(run: Run, office: Path, tm
     assert "do not go together" in run("insights", "--html", str(file), "--json").stderr
 
 
+@pytest.mark.on_file
 def test_a_page_of_nothing_is_a_page(run: Run, home: Path, tmp_path: Path) -> None:
     assert run("insights", "--html", str(tmp_path / "page.html")).returncode == 0
     page = Reader((tmp_path / "page.html").read_text("utf-8"))

@@ -68,6 +68,7 @@ def test_lanes_are_listed_with_phase_queue_and_next_reset(home: Path, run: Run) 
     assert "after 2h" in table
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize("columns", ["40", "80", "120"])
 def test_the_tables_fit_the_terminal(home: Path, run: Run, columns: str) -> None:
     with opened(home) as store:
@@ -158,6 +159,7 @@ def test_an_idle_lane_is_forgotten_and_its_conversation_is_not(home: Path, run: 
     assert lanes(run) == []
 
 
+@pytest.mark.on_file
 def test_what_people_say_and_are_called_does_not_steer_the_terminal(home: Path, run: Run) -> None:
     evil = "x\x1b]0;owned\x07\u202e\nALL IS WELL"
     with opened(home) as store:
@@ -170,6 +172,7 @@ def test_what_people_say_and_are_called_does_not_steer_the_terminal(home: Path, 
         assert "ALL IS WELL" not in told.stdout.splitlines()
 
 
+@pytest.mark.on_file
 def test_keys_of_lanes_are_completed(home: Path, run: Run) -> None:
     with opened(home) as store:
         answered(store, "hello")

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 from homes import NewHome, database_of
+from waiting import DEADLINE
 
 from segue import SessionDB
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-NOW = time.time()
 DAY = 24 * 60
 KEYS = {
     *("id", "title", "title_source", "first_line", "source", "kind", "agent", "model", "principal", "tags"),
@@ -38,8 +38,10 @@ TITLES = (
 )
 
 
-def conversation(name: str, minutes_ago: float, said: str = "Hello there", **fields: object) -> dict[str, object]:
-    at = NOW - 60 * minutes_ago
+def conversation(
+    now: float, name: str, minutes_ago: float, said: str = "Hello there", **fields: object
+) -> dict[str, object]:
+    at = now - 60 * minutes_ago
     messages = [
         {"role": "user", "content": said, "timestamp": at},
         {"role": "assistant", "content": "At once.", "timestamp": at},
@@ -54,36 +56,44 @@ def filled(home: Path, *sessions: dict[str, object]) -> Path:
 
 
 @pytest.fixture(scope="module")
-def varied(new_home: NewHome) -> Path:
+def now() -> float:
+    """The moment when the homes are made, which may be long after this file was loaded."""
+    return time.time()
+
+
+@pytest.fixture(scope="module")
+def varied(new_home: NewHome, now: float) -> Path:
     """A home with something for every filter."""
     return filled(
         new_home("varied"),
-        conversation("plan", 3.5 * DAY, source="discord", title="Plan of the house", agent="scout"),
-        conversation("chat", 5, title="Alpha", tags=["work", "home"]),
-        conversation("job", 10, source="cron"),
-        conversation("errand", 20, source="subagent", spawned_by="chat"),
-        conversation("note", 130, "Remember\n\n  the \t milk. " + "More of it. " * 9, source="telegram", tags=["work"]),
-        conversation("story", 200, title="Story", ended_at=NOW, end_reason="compression"),
-        conversation("story-2", 100, title="Story #2", parent_session_id="story"),
-        conversation("old", 40 * DAY, archived=1),
+        conversation(now, "plan", 3.5 * DAY, source="discord", title="Plan of the house", agent="scout"),
+        conversation(now, "chat", 5, title="Alpha", tags=["work", "home"]),
+        conversation(now, "job", 10, source="cron"),
+        conversation(now, "errand", 20, source="subagent", spawned_by="chat"),
+        conversation(
+            now, "note", 130, "Remember\n\n  the \t milk. " + "More of it. " * 9, source="telegram", tags=["work"]
+        ),
+        conversation(now, "story", 200, title="Story", ended_at=now, end_reason="compression"),
+        conversation(now, "story-2", 100, title="Story #2", parent_session_id="story"),
+        conversation(now, "old", 40 * DAY, archived=1),
     )
 
 
 @pytest.fixture(scope="module")
-def many(new_home: NewHome) -> Path:
+def many(new_home: NewHome, now: float) -> Path:
     """A home with 25 conversations, none of them named; the first one was active last."""
-    sessions = [conversation(f"20250305_0915{n:02}_a1b2c3d4", n) for n in range(25)]
+    sessions = [conversation(now, f"20250305_0915{n:02}_a1b2c3d4", n) for n in range(25)]
     return filled(new_home("many"), *sessions)
 
 
 @pytest.fixture(scope="module")
-def worldly(new_home: NewHome) -> Path:
+def worldly(new_home: NewHome, now: float) -> Path:
     """A home whose conversations are named in many scripts, one of them under another program's long id."""
     sessions = [
-        conversation(f"20250305_0915{n:02}_a1b2c3d4", n, f"{title} {title}", title=title)
+        conversation(now, f"20250305_0915{n:02}_a1b2c3d4", n, f"{title} {title}", title=title)
         for n, title in enumerate(TITLES)
     ]
-    foreign = conversation("agent:main:imported:" + "from-another-program-" * 6, 90, source=LONG_SOURCE)
+    foreign = conversation(now, "agent:main:imported:" + "from-another-program-" * 6, 90, source=LONG_SOURCE)
     return filled(new_home("worldly"), *sessions, foreign)
 
 
@@ -97,8 +107,8 @@ def cells(text: str) -> int:
     )
 
 
-def days_ago(days: int) -> str:
-    return datetime.fromtimestamp(NOW - days * 86400).astimezone().date().isoformat()
+def days_ago(now: float, days: int) -> str:
+    return datetime.fromtimestamp(now - days * 86400).astimezone().date().isoformat()
 
 
 @pytest.mark.parametrize(
@@ -125,23 +135,26 @@ def days_ago(days: int) -> str:
         ("--all --archived", "old"),
     ],
 )
-def test_each_filter_narrows_what_is_listed_newest_first(run: Run, varied: Path, arguments: str, names: str) -> None:
-    words = arguments.format(two_days_ago=days_ago(2), ten_days_ago=days_ago(10)).split()
+def test_each_filter_narrows_what_is_listed_newest_first(
+    run: Run, varied: Path, now: float, arguments: str, names: str
+) -> None:
+    words = arguments.format(two_days_ago=days_ago(now, 2), ten_days_ago=days_ago(now, 10)).split()
     result = run("sessions", "list", *words, "--json", SEGUE_HOME=str(varied))
     assert (result.returncode, result.stderr) == (0, "")
     assert [row["id"] for row in json.loads(result.stdout)] == names.split()
 
 
-def test_the_json_rows_have_stable_keys_and_tags(run: Run, varied: Path) -> None:
+def test_the_json_rows_have_stable_keys_and_tags(run: Run, varied: Path, now: float) -> None:
     rows = json.loads(run("sessions", "list", "--json", SEGUE_HOME=str(varied)).stdout)
     assert [set(row) for row in rows] == [KEYS] * 4
     assert [row["tags"] for row in rows] == [["home", "work"], [], ["work"], []]
     chat = rows[0]
     assert (chat["title"], chat["first_line"], chat["source"]) == ("Alpha", "Hello there", "cli")
     assert (chat["message_count"], chat["kind"], chat["agent"], chat["archived"]) == (2, "interactive", "main", 0)
-    assert chat["last_active_at"] == NOW - 300
+    assert chat["last_active_at"] == now - 300
 
 
+@pytest.mark.on_file
 def test_named_conversations_are_shown_with_title_preview_last_activity_and_id(run: Run, varied: Path) -> None:
     result = run("sessions", "list", SEGUE_HOME=str(varied), COLUMNS="120")
     assert result.stderr == ""
@@ -155,6 +168,7 @@ def test_named_conversations_are_shown_with_title_preview_last_activity_and_id(r
     assert re.split("  +", plan) == ["Plan of the house", "Hello there", "3d ago", "plan"]
 
 
+@pytest.mark.on_file
 def test_the_preview_is_the_first_message_on_one_line_of_60_characters(run: Run, varied: Path) -> None:
     result = run("sessions", "list", "--source", "telegram", SEGUE_HOME=str(varied), COLUMNS="200")
     preview = re.split("  +", result.stdout.splitlines()[-1])[0]
@@ -162,12 +176,14 @@ def test_the_preview_is_the_first_message_on_one_line_of_60_characters(run: Run,
     assert len(preview) == 60
 
 
+@pytest.mark.on_file
 def test_without_a_single_title_the_source_is_shown_instead(run: Run, many: Path) -> None:
     lines = run("sessions", "list", SEGUE_HOME=str(many)).stdout.splitlines()
     assert re.split("  +", lines[0]) == ["Preview", "Last Active", "Src", "ID"]
     assert re.fullmatch(r"Hello there +\d+m ago +cli +20250305_091519_a1b2c3d4", lines[-1])
 
 
+@pytest.mark.on_file
 def test_twenty_are_shown_unless_more_are_asked_for(run: Run, many: Path) -> None:
     shown = run("sessions", "list", SEGUE_HOME=str(many)).stdout.splitlines()[2:]
     assert [line.split()[-1] for line in shown] == [f"20250305_0915{n:02}_a1b2c3d4" for n in range(20)]
@@ -181,6 +197,7 @@ def test_an_empty_home_is_no_error(run: Run, home: Path) -> None:
     assert (result.returncode, result.stdout, result.stderr) == (0, "[]\n", "")
 
 
+@pytest.mark.on_file
 def test_a_filter_that_fits_nothing_is_said_on_stderr(run: Run, varied: Path) -> None:
     result = run("sessions", "list", "--tag", "nothing", SEGUE_HOME=str(varied))
     assert (result.returncode, result.stdout) == (0, "")
@@ -188,6 +205,7 @@ def test_a_filter_that_fits_nothing_is_said_on_stderr(run: Run, varied: Path) ->
     assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize("columns", [40, 60, 80, 120, 200])
 def test_the_table_is_never_wider_than_the_terminal(run: Run, worldly: Path, columns: int) -> None:
     result = run("sessions", "list", SEGUE_HOME=str(worldly), COLUMNS=str(columns))
@@ -197,17 +215,20 @@ def test_the_table_is_never_wider_than_the_terminal(run: Run, worldly: Path, col
     assert [line for line in lines if cells(line) > columns] == []
 
 
+@pytest.mark.on_file
 def test_neither_a_long_source_nor_a_long_id_makes_the_table_wider(run: Run, worldly: Path) -> None:
     shown = run("sessions", "list", "--source", LONG_SOURCE, SEGUE_HOME=str(worldly), COLUMNS="80").stdout
     assert [len(line) > 80 for line in shown.splitlines()] == [False, False, False]
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize("columns", [60, 80])
 def test_ids_of_the_usual_shape_can_be_copied_from_the_table(run: Run, many: Path, columns: int) -> None:
     shown = run("sessions", "list", "--limit", "3", SEGUE_HOME=str(many), COLUMNS=str(columns)).stdout
     assert re.findall(r"\b2025\w+$", shown, re.MULTILINE) == [f"20250305_0915{n:02}_a1b2c3d4" for n in range(3)]
 
 
+@pytest.mark.on_file
 def test_the_columns_stand_below_each_other_in_every_script(run: Run, worldly: Path) -> None:
     shown = run("sessions", "list", "--source", "cli", SEGUE_HOME=str(worldly), COLUMNS="100").stdout.splitlines()
     starts = {cells(line[: line.index("2025")]) for line in shown[2:]}
@@ -227,7 +248,7 @@ finally:
 """
     environment = os.environ | {"SEGUE_HOME": str(many), "PYTHONIOENCODING": "utf-8"}
     command = [sys.executable, "-c", script]
-    result = subprocess.run(command, capture_output=True, encoding="utf-8", env=environment, timeout=60)
+    result = subprocess.run(command, capture_output=True, encoding="utf-8", env=environment, timeout=DEADLINE)
     assert "20250305_091500_a1b2c3d4" in result.stdout
     heavy = {"yaml", "rich.console", "rich.table", "asyncio", "sqlite3", "segue.facade", "segue.cli.moving"}
     assert heavy & set(result.stderr.split()) == set()

@@ -6,13 +6,13 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from gateway_process import LAUNCHER, SUPPORT
 from secret_shapes import SHAPES
 from serving_house import write_settings
+from waiting import DEADLINE, wait_until
 
 from segue.cli.log_lines import LineFormatter
 from segue.core.text import printable
@@ -93,12 +93,9 @@ def test_the_log_of_a_gateway_has_only_records(tmp_path: Path) -> None:
         command = [sys.executable, str(LAUNCHER), "gateway", "run"]
         process = subprocess.Popen(command, cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, stderr=file)
     try:
-        deadline = time.monotonic() + 30
-        while "rude is not connected" not in log.read_text():
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.1)
+        wait_until(lambda: "rude is not connected" in log.read_text())
         process.send_signal(signal.SIGTERM)
-        process.wait(30)
+        process.wait(DEADLINE)
     finally:
         process.kill()
         process.wait()

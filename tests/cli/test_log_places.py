@@ -6,7 +6,6 @@ import logging
 import signal
 import sys
 import threading
-import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 from gateway_process import House
 from secret_shapes import BASE64, URL_SAFE, drawn, key
+from waiting import DEADLINE, wait_until
 
 from segue.cli.log_lines import JsonFormatter, LineFormatter
 from segue.cli.log_places import begin_log
@@ -178,12 +178,9 @@ def test_a_gateway_tells_what_it_does_where_and_as_the_settings_say(tmp_path: Pa
     file = house.home / "gateway.log"
     gateway = house.begin()
     try:
-        deadline = time.monotonic() + 30
-        while not file.exists() or "Connecting to scripted" not in file.read_text():
-            assert time.monotonic() < deadline, house.log.read_text()
-            time.sleep(0.05)
+        wait_until(lambda: file.exists() and "Connecting to scripted" in file.read_text())
         gateway.send_signal(signal.SIGTERM)
-        assert gateway.wait(30) == 0
+        assert gateway.wait(DEADLINE) == 0
     finally:
         house.close()
     lines = [json.loads(line) for line in file.read_text().splitlines()]

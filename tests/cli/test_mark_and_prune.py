@@ -83,6 +83,7 @@ def test_an_export_from_before_holds_everything_that_a_prune_takes_away(run: Run
     assert taken <= exported
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize("days", ["-1", "nan", "inf"])
 def test_an_age_that_is_none_is_refused(run: Run, shelf: Path, days: str) -> None:
     result = run("sessions", "prune", f"--older-than={days}", "--yes")

@@ -4,20 +4,23 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psycopg
 import pytest
 from homes import keep_in
 from postgres_server import Server
 from psycopg.conninfo import conninfo_to_dict
+from waiting import wait_until
+from zygote import Zygote
 
 from segue import SessionDB
 
 pytestmark = pytest.mark.on_file
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
+IMPATIENT = Path(__file__).parents[1] / "support" / "impatient_launcher.py"
 
 
 @pytest.fixture
@@ -33,20 +36,11 @@ def told(home: Path) -> int:
 
 
 def test_there_and_back_killed_on_the_way(home: Path, run: Run, told: int, postgres_server: Server) -> None:
-    url = postgres_server.new_database()
-    database = str(conninfo_to_dict(url)["dbname"])
     before = run("sessions", "export", "-", "--yes").stdout
-    copied = 0
-    for _ in range(2):
-        with subprocess.Popen(
-            [sys.executable, "-m", "segue", "db", "migrate", "--to", url],
-            env=os.environ | {"SEGUE_HOME": str(home)},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        ) as process:
-            copied = wait_for_more(postgres_server, database, copied, process)
-            process.kill()
-    assert 0 < copied < told
+    url = None
+    while url is None:  # as long as it is done before it can be killed, which proves nothing
+        url = killed_on_the_way(home, postgres_server, told)
+    database = str(conninfo_to_dict(url)["dbname"])
     done = run("db", "migrate", "--to", url)
     assert f"40 sessions, {told:,} messages: equal in both." in done.stdout
     (home / "config.yaml").write_text(f"database: {url}\n", "utf-8")
@@ -89,16 +83,36 @@ def test_a_copy_is_brought_up_to_date_and_what_somebody_changed_is_not_lost(
     assert "the same database" in again.stderr
 
 
+def killed_on_the_way(home: Path, server: Server, whole: int) -> str | None:
+    """An empty database into which a home was copied, and the copying killed twice; None if it came to its end."""
+    url = server.new_database()
+    database, copied = str(conninfo_to_dict(url)["dbname"]), 0
+    for _ in range(2):
+        with subprocess.Popen(
+            [sys.executable, "-m", "segue", "db", "migrate", "--to", url],
+            env=os.environ | {"SEGUE_HOME": str(home)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ) as process:
+            copied = wait_for_more(server, database, copied, process)
+            process.kill()
+    return url if 0 < copied < whole else None
+
+
 def wait_for_more(server: Server, database: str, than: int, process: "subprocess.Popen[bytes]") -> int:
-    end = time.monotonic() + 60
-    while True:
-        assert process.poll() is None, "it was not to finish yet"
-        assert time.monotonic() < end
-        if server.run("SELECT to_regclass('segue.messages')", database)[0][0]:
-            found = int(server.run("SELECT count(*) FROM segue.messages", database)[0][0])
-            if found > than:
-                return found
-        time.sleep(0.01)
+    """How many messages are there as soon as there are more, and hold up any that would follow."""
+    wait_until(lambda: process.poll() is not None or server.run("SELECT to_regclass('segue.messages')", database)[0][0])
+    with psycopg.connect(server.url(database), autocommit=True) as connection:
+        while True:
+            ended = process.poll()
+            assert ended in (None, 0)
+            with connection.transaction():
+                connection.execute("LOCK TABLE segue.messages IN EXCLUSIVE MODE")  # after the batch that is at it
+                row = connection.execute("SELECT count(*) FROM segue.messages").fetchone()
+                assert row is not None
+                if row[0] > than or ended is not None:
+                    process.kill()
+                    return int(row[0])
 
 
 @pytest.mark.parametrize(
@@ -110,9 +124,10 @@ def wait_for_more(server: Server, database: str, than: int, process: "subprocess
         ("postgresql:///x?host=/nowhere", "cannot be reached"),
     ],
 )
-def test_what_cannot_be_is_said(run: Run, target: str, says: str) -> None:
+def test_what_cannot_be_is_said(home: Path, run: Run, zygote: Zygote, target: str, says: str) -> None:
     run("init")
-    done = run("db", "migrate", "--to", target)
+    environment = os.environ | {"SEGUE_HOME": str(home)}
+    done = zygote.run(["db", "migrate", "--to", target], None, environment, program=IMPATIENT)
     assert done.returncode == 1
     assert says in done.stderr
     assert "secret" not in done.stderr + done.stdout

@@ -1,16 +1,19 @@
 """The commands on a server: the same as on a file."""
 
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from postgres_server import Emptied
+from zygote import Zygote
 
 pytestmark = pytest.mark.on_file
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
+IMPATIENT = Path(__file__).parents[1] / "support" / "impatient_launcher.py"
 
 LINES = [
     {
@@ -84,14 +87,14 @@ def test_it_is_examined_backed_up_and_brought_back(run: Run, tmp_path: Path) -> 
     assert "topic1" in ok(run, "sessions", "search", "topic1")
 
 
-def test_the_address_is_shown_without_its_password(home: Path, run: Run, on_server: str) -> None:
+def test_the_address_is_shown_without_its_password(home: Path, run: Run, zygote: Zygote, on_server: str) -> None:
     address = on_server.replace("postgresql:///", "postgresql://segue:hunter2@/").replace("&user=segue", "")
     (home / "config.yaml").write_text(f"database: {address}\n", "utf-8")
     for command in (["status"], ["config", "show"], ["doctor"], ["status", "--json"]):
         done = run(*command)
         assert "hunter2" not in done.stdout + done.stderr
     (home / "config.yaml").write_text("database: postgresql://segue:hunter2@/x?host=/nowhere\n", "utf-8")
-    done = run("sessions", "list")
+    done = zygote.run(["sessions", "list"], None, os.environ | {"SEGUE_HOME": str(home)}, program=IMPATIENT)
     assert done.returncode == 1
     assert "cannot be reached" in done.stderr
     assert "hunter2" not in done.stderr

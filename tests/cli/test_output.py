@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from torture_rounds import rounds
 
 from segue.cli.output import Column, confirm, cut, note, pages, progress, say, show_json, style, table
 from segue.cli.render import transcript
@@ -76,8 +77,9 @@ def test_a_text_is_cut_to_cells_and_never_inside_a_cluster(text: str, most: int,
     assert cut(text, most) == left
 
 
+@pytest.mark.torture
 @given(worldly, st.integers(1, 50))
-@settings(max_examples=300)
+@settings(max_examples=rounds(60, in_torture=300))
 def test_what_is_cut_fits_and_is_a_beginning(text: str, most: int) -> None:
     line = " ".join(text.replace("\x1b[1m", "").split())
     shown = cut(line, most)
@@ -127,12 +129,13 @@ def test_wide_characters_keep_the_columns_below_each_other(capsys: pytest.Captur
     assert {cells(line[: line.index("END")]) for line in lines[2:]} == {37}
 
 
+@pytest.mark.torture
 @given(
     st.lists(st.tuples(worldly, worldly, worldly, worldly), max_size=5),
     st.lists(st.integers(0, 3), min_size=4, max_size=4),
     st.integers(20, 120),
 )
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=rounds(40, in_torture=200), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example([("x" * 100, "y" * 100, "2025-03-05", "20250305_091523_a1b2c3d4")], [2, 3, 0, 0], 40)
 @example([("x", "y", "z", "i" * 300)], [2, 3, 0, 0], 80)
 def test_no_table_is_ever_wider_than_the_terminal(

@@ -55,6 +55,7 @@ def test_an_owner_is_made_only_when_it_is_said(home: Path, run: Run) -> None:
         ]
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize("code", ["AAAAAAAA", "nonsense"])
 def test_a_wrong_code_is_refused_in_a_sentence_however_often(home: Path, run: Run, code: str) -> None:
     right = ask(home)
@@ -82,6 +83,7 @@ def test_programs_are_told_everything_but_the_fingerprints(home: Path, run: Run)
     assert gone == {"person": "matrix:@a:b.org", "revoked": True, "still_by": None}
 
 
+@pytest.mark.on_file
 def test_whom_the_settings_let_in_is_not_sent_away_by_a_command(home: Path, run: Run) -> None:
     configure(home, "owners: ['telegram:1']\naccess: {telegram: {allow: ['7']}}\n")
     assert "is let in by owners" in refused(run("pairing", "revoke", "telegram:1"))
@@ -90,6 +92,7 @@ def test_whom_the_settings_let_in_is_not_sent_away_by_a_command(home: Path, run:
     assert "still lets them in" in run("pairing", "revoke", "telegram:7").stdout
 
 
+@pytest.mark.on_file
 def test_what_strangers_call_themselves_does_not_steer_the_terminal(home: Path, run: Run) -> None:
     code = ask(home, "7\x1b[31m\n8", "Al\x1b]0;owned\x07ice\u202e")
     for words in (["list"], ["list", "--json"], ["approve", code], ["list"]):
@@ -98,6 +101,7 @@ def test_what_strangers_call_themselves_does_not_steer_the_terminal(home: Path, 
         assert not set(shown.stdout + shown.stderr) & set("\x1b\x07\u202e")
 
 
+@pytest.mark.on_file
 def test_who_was_let_in_is_completed(home: Path, run: Run) -> None:
     run("pairing", "approve", ask(home))
     done = run("segue", "pairing", "revoke", "tele", _SEGUE_COMPLETE="fish_complete")

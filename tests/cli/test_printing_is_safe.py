@@ -5,16 +5,16 @@ import json
 import os
 import pty
 import re
-import select
 import struct
 import subprocess
-import sys
 import termios
-import time
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from homes import NewHome, database_of
+from zygote import Zygote
 
 from segue import SessionDB
 from segue.core.text import storable
@@ -70,50 +70,49 @@ def bad_place(new_home: NewHome) -> Path:
     return fill(new_home("ho\x1b[31mme\u202e"))
 
 
-def command(home: Path, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    """Run a command; what it writes is not translated in any way."""
-    environment = os.environ | {"SEGUE_HOME": str(home), "PYTHONIOENCODING": "utf-8"}
-    words = [sys.executable, "-m", "segue", *arguments]
-    return subprocess.run(words, input=stdin, capture_output=True, env=environment, timeout=60)
+class Bytes:
+    """Runs commands; what they write is not translated in any way."""
+
+    def __init__(self, zygote: Zygote) -> None:
+        self._zygote = zygote
+
+    def run(self, home: Path, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        environment = os.environ | {"SEGUE_HOME": str(home), "PYTHONIOENCODING": "utf-8"}
+        return self._zygote.run_bytes(arguments, stdin, environment)
+
+    def written(self, home: Path, *arguments: str, stdin: bytes = b"") -> tuple[str, str]:
+        """What a command writes to stdout and stderr."""
+        result = self.run(home, *arguments, stdin=stdin)
+        return result.stdout.decode(), result.stderr.decode()
+
+    def on_a_terminal(self, home: Path, *arguments: str, **environment: str) -> str:
+        """What a command writes to a terminal of 80 columns."""
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        inherited = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS")}
+        variables = {"SEGUE_HOME": str(home), "PYTHONIOENCODING": "utf-8", "TERM": "xterm-256color", "PAGER": "cat"}
+        terminal, pieces = Path(os.ttyname(theirs)), list[bytes]()
+
+        def read() -> None:
+            with suppress(OSError):  # Linux says so when the other end is closed
+                while piece := os.read(ours, 65536):
+                    pieces.append(piece)
+
+        reading = threading.Thread(target=read)
+        reading.start()
+        try:
+            done = self._zygote.run_bytes(arguments, terminal, inherited | variables | environment, terminal=terminal)
+        finally:
+            os.close(theirs)
+            reading.join()
+            os.close(ours)
+        assert done.returncode == 0
+        return b"".join(pieces).decode().replace("\r\n", "\n")
 
 
-def bytes_from(home: Path, *arguments: str, stdin: bytes = b"") -> tuple[str, str]:
-    """What a command writes to stdout and stderr."""
-    result = command(home, *arguments, stdin=stdin)
-    return result.stdout.decode(), result.stderr.decode()
-
-
-def on_a_terminal(home: Path, *arguments: str, **environment: str) -> str:
-    """What a command writes to a terminal of 80 columns, within half a minute."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    inherited = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS")}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "segue", *arguments],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env=inherited
-        | {"SEGUE_HOME": str(home), "PYTHONIOENCODING": "utf-8", "TERM": "xterm-256color", "PAGER": "cat"}
-        | environment,
-    )
-    os.close(theirs)
-    written, deadline = b"", time.monotonic() + 30
-    try:
-        while select.select([ours], [], [], max(deadline - time.monotonic(), 0))[0]:
-            try:
-                piece = os.read(ours, 65536)
-            except OSError:  # Linux says so when the other end is closed
-                break
-            if not piece:
-                break
-            written += piece
-        assert process.wait(timeout=max(deadline - time.monotonic(), 1)) == 0
-    finally:
-        process.kill()
-        process.wait()
-        os.close(ours)
-    return written.decode().replace("\r\n", "\n")
+@pytest.fixture
+def plain(zygote: Zygote) -> Bytes:
+    return Bytes(zygote)
 
 
 @pytest.mark.parametrize(
@@ -135,15 +134,15 @@ def on_a_terminal(home: Path, *arguments: str, **environment: str) -> str:
         "config check",
     ],
 )
-def test_no_command_lets_stored_text_steer_the_terminal(bad_place: Path, words: str) -> None:
-    stdout, stderr = bytes_from(bad_place, *words.split())
+def test_no_command_lets_stored_text_steer_the_terminal(plain: Bytes, bad_place: Path, words: str) -> None:
+    stdout, stderr = plain.written(bad_place, *words.split())
     assert "Traceback" not in stderr
     assert stdout + stderr != ""
     assert DANGEROUS.findall(stdout) == []
     assert DANGEROUS.findall(stderr) == []
 
 
-def test_no_change_lets_stored_text_steer_the_terminal(tmp_path: Path) -> None:
+def test_no_change_lets_stored_text_steer_the_terminal(plain: Bytes, tmp_path: Path) -> None:
     """The commands that change something, one after the other on one home."""
     home = fill(tmp_path / "home")
     again = json.dumps(hostile_session("evil-2", model=HOSTILE) | {HOSTILE: 1}).encode()
@@ -175,13 +174,14 @@ def test_no_change_lets_stored_text_steer_the_terminal(tmp_path: Path) -> None:
     ]
     steering = []
     for code, arguments, stdin in steps:
-        result = command(home, "sessions", *arguments, stdin=stdin)
+        result = plain.run(home, "sessions", *arguments, stdin=stdin)
         assert (result.returncode, b"Traceback" in result.stderr, arguments) == (code, False, arguments)
         if found := DANGEROUS.findall((result.stdout + result.stderr).decode()):
             steering.append((arguments, found))
     assert steering == []
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -194,8 +194,8 @@ def test_no_change_lets_stored_text_steer_the_terminal(tmp_path: Path) -> None:
         ["sessions", "list", TYPED],
     ],
 )
-def test_no_error_repeats_what_would_steer_the_terminal(bad_place: Path, arguments: list[str]) -> None:
-    stdout, stderr = bytes_from(bad_place, *arguments)
+def test_no_error_repeats_what_would_steer_the_terminal(plain: Bytes, bad_place: Path, arguments: list[str]) -> None:
+    stdout, stderr = plain.written(bad_place, *arguments)
     assert stdout == ""
     assert stderr != ""
     assert DANGEROUS.findall(stderr) == []
@@ -211,23 +211,23 @@ def test_no_error_repeats_what_would_steer_the_terminal(bad_place: Path, argumen
         "\x1b[31m: 1",
     ],
 )
-def test_no_configuration_steers_the_terminal(tmp_path: Path, text: str) -> None:
+def test_no_configuration_steers_the_terminal(plain: Bytes, tmp_path: Path, text: str) -> None:
     (tmp_path / "config.yaml").write_text(text, encoding="utf-8")
-    stdout, stderr = bytes_from(tmp_path, "config", "check")
+    stdout, stderr = plain.written(tmp_path, "config", "check")
     assert stdout == ""
     assert stderr.count("\n") == 1
     assert DANGEROUS.findall(stderr) == []
 
 
-def test_exported_text_is_harmless_in_a_terminal_and_still_whole(bad_place: Path) -> None:
-    stdout, _ = bytes_from(bad_place, "sessions", "export", "-", "--session-id", "evil-2")
+def test_exported_text_is_harmless_in_a_terminal_and_still_whole(plain: Bytes, bad_place: Path) -> None:
+    stdout, _ = plain.written(bad_place, "sessions", "export", "-", "--session-id", "evil-2")
     session = json.loads(stdout)
     assert session["source"] == storable(HOSTILE)
     assert session["messages"][1]["content"] == HOSTILE
     assert session["tags"] == [storable(HOSTILE)]
 
 
-def test_line_breaks_in_stored_text_fake_no_lines(tmp_path: Path) -> None:
+def test_line_breaks_in_stored_text_fake_no_lines(plain: Bytes, tmp_path: Path) -> None:
     home = tmp_path / "home"
     sessions = [{"id": f"fake-{n}\nTotal sessions: 0", "source": f"cli\nTotal messages: {n}"} for n in (1, 2)]
     with SessionDB(database_of(home)) as db:
@@ -245,35 +245,41 @@ def test_line_breaks_in_stored_text_fake_no_lines(tmp_path: Path) -> None:
         "trash restore fake-1": (1, 0),
     }
     changed = json.dumps(sessions[0]).encode()
-    written = {words: bytes_from(home, "sessions", *words.split(), stdin=changed) for words in lines}
+    written = {words: plain.written(home, "sessions", *words.split(), stdin=changed) for words in lines}
     assert {words: (out.count("\n"), err.count("\n")) for words, (out, err) in written.items()} == lines
 
 
 # Colour
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize("words", ["sessions list", "sessions show evil-1b", "sessions show evil-2 --raw"])
-def test_on_a_terminal_the_only_codes_are_our_colours(bad_place: Path, words: str) -> None:
-    shown = on_a_terminal(bad_place, *words.split())
+def test_on_a_terminal_the_only_codes_are_our_colours(plain: Bytes, bad_place: Path, words: str) -> None:
+    shown = plain.on_a_terminal(bad_place, *words.split())
     assert "evil" in shown or "red" in shown
     assert bool(COLOUR.search(shown)) == ("--raw" not in words)
     assert DANGEROUS.findall(COLOUR.sub("", shown)) == []
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize(
     ("words", "environment"), [("sessions list", {"NO_COLOR": "1"}), ("sessions show evil-2", {"TERM": "dumb"})]
 )
-def test_a_terminal_that_wants_no_colour_gets_none(bad_place: Path, words: str, environment: dict[str, str]) -> None:
-    shown = on_a_terminal(bad_place, *words.split(), **environment)
+def test_a_terminal_that_wants_no_colour_gets_none(
+    plain: Bytes, bad_place: Path, words: str, environment: dict[str, str]
+) -> None:
+    shown = plain.on_a_terminal(bad_place, *words.split(), **environment)
     assert "evil" in shown
     assert "\x1b" not in shown
 
 
-def test_the_table_fits_the_terminal_it_is_printed_on(bad_place: Path) -> None:
-    shown = COLOUR.sub("", on_a_terminal(bad_place, "sessions", "list", "--all"))
+@pytest.mark.on_file
+def test_the_table_fits_the_terminal_it_is_printed_on(plain: Bytes, bad_place: Path) -> None:
+    shown = COLOUR.sub("", plain.on_a_terminal(bad_place, "sessions", "list", "--all"))
     assert [line for line in shown.splitlines() if len(line) > 80] == []
 
 
-def test_on_a_terminal_a_longer_list_says_that_there_is_more(bad_place: Path) -> None:
-    assert "--limit" in on_a_terminal(bad_place, "sessions", "list", "--limit", "1")
-    assert "--limit" not in bytes_from(bad_place, "sessions", "list", "--limit", "1")[0]
+@pytest.mark.on_file
+def test_on_a_terminal_a_longer_list_says_that_there_is_more(plain: Bytes, bad_place: Path) -> None:
+    assert "--limit" in plain.on_a_terminal(bad_place, "sessions", "list", "--limit", "1")
+    assert "--limit" not in plain.written(bad_place, "sessions", "list", "--limit", "1")[0]

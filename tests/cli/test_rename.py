@@ -25,6 +25,7 @@ def one_sentence(result: subprocess.CompletedProcess[str]) -> str:
     return result.stderr
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize(
     ("words", "title"),
     [
@@ -53,6 +54,7 @@ def test_the_conversation_is_found_by_beginning_and_by_title(run: Run, db: Sessi
     assert db.get_session_title(name) == "new"
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize("words", [[""], ["  ", "\u200b\u202e\x07"]])
 def test_an_empty_title_takes_the_title_away(run: Run, db: SessionDB, name: str, words: list[str]) -> None:
     result = run("sessions", "rename", name, *words)

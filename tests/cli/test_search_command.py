@@ -59,6 +59,7 @@ def test_no_query_is_an_error(run: Run, query: str) -> None:
     assert done.stderr.endswith("Nothing was found.\n")
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -97,6 +98,7 @@ def plain(line: str) -> str:
     return line.removeprefix("● ").replace(">>>", "").replace("<<<", "").split("  #")[0]
 
 
+@pytest.mark.on_file
 def test_its_own_options_stay_options(run: Run, home: Path) -> None:
     for arguments in (("-h",), ("lisbon", "--help"), ("--foo", "-h")):
         assert run("sessions", "search", *arguments).stdout.startswith("Usage: ")
@@ -163,6 +165,7 @@ def test_options_narrow_by_day_platform_and_speaker(run: Run, arguments: str, ex
     assert {hit["session_id"] for hit in json.loads(done.stdout)} == expected
 
 
+@pytest.mark.on_file
 def test_a_summary_that_is_found_is_not_taken_for_the_persons_words(run: Run, home: Path) -> None:
     said = [{"role": "user", "content": "Where to?"}]
     summary = [{"seq": 0, "role": "user", "content": "They chose Lisbon."}]
@@ -172,6 +175,7 @@ def test_a_summary_that_is_found_is_not_taken_for_the_persons_words(run: Run, ho
     assert "■ They chose >>>Lisbon<<<." in run("sessions", "search", "lisbon").stdout
 
 
+@pytest.mark.on_file
 def test_what_was_said_around_a_match_is_shown(run: Run, home: Path) -> None:
     with SessionDB() as db:
         db.create_session("trip", "cli", title="Trip")
@@ -238,6 +242,7 @@ def test_the_index_is_examined_and_made_anew(run: Run, home: Path) -> None:
     assert "✓ search" in done.stdout
 
 
+@pytest.mark.on_file
 @pytest.mark.usefixtures("told")
 def test_more_is_promised_only_where_there_may_be_more(run: Run) -> None:
     done = run("sessions", "search", "lisbon", "--limit", "1")
@@ -246,5 +251,6 @@ def test_more_is_promised_only_where_there_may_be_more(run: Run) -> None:
     assert "--limt was searched for as a word; did you mean --limit?" in run("sessions", "search", "x", "--limt").stderr
 
 
+@pytest.mark.on_file
 def test_the_short_way_is_pointed_out(run: Run) -> None:
     assert "did you mean 'segue sessions search'?" in run("search", "lisbon").stderr

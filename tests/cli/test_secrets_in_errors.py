@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from secret_shapes import SHAPES, Shape
+from waiting import DEADLINE
 
 from segue import SessionDB
 from segue.core.errors import Ambiguous, Invalid, SegueError, SessionNotFound, TitleTaken
@@ -79,7 +80,7 @@ def test_a_mistake_of_our_own_is_a_sentence_and_a_private_file_without_secrets(h
         [sys.executable, "-c", script],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=DEADLINE,
         env=os.environ | {"SEGUE_HOME": str(home)},
     )
     assert done.returncode == 70
@@ -100,7 +101,7 @@ def test_where_nothing_can_be_written_it_is_told_on_the_spot(tmp_path: Path) -> 
         [sys.executable, "-c", CRASH.replace("TEXT", "'oh'")],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=DEADLINE,
         env=os.environ | {"SEGUE_HOME": str(tmp_path / "file" / "home")},
     )
     assert done.returncode == 70

@@ -4,12 +4,12 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from homes import NewHome, database_of
+from zygote import Zygote
 
 from segue import SessionDB, SessionSource, SessionStore
 from segue.config import Settings
@@ -89,6 +89,7 @@ def test_a_conversation_is_found_by_id_by_beginning_and_by_title(run: Run, libra
     assert "4 messages" in facts
 
 
+@pytest.mark.on_file
 def test_the_transcript_says_who_said_what_in_order(run: Run, library: Path) -> None:
     shown = run("sessions", "show", PROJECT, SEGUE_HOME=str(library)).stdout
     wanted = [
@@ -108,6 +109,7 @@ def test_a_beginning_that_fits_several_lists_them(run: Run, library: Path) -> No
     assert LONG not in sentence
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize("wanted", ["nobody", "", "my projec", "%", "../../etc/passwd"])
 def test_what_is_not_there_is_said_in_a_sentence(run: Run, library: Path, wanted: str) -> None:
     assert repr(wanted) in one_sentence(run("sessions", "show", wanted, SEGUE_HOME=str(library)))
@@ -142,6 +144,7 @@ def test_a_reset_is_marked_with_the_session_before_it(run: Run, home: Path) -> N
     assert "Good night" not in shown
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize(("around", "first", "last"), [(15, 10, 20), (2, 1, 7), (29, 24, 30)])
 def test_only_the_messages_around_one_are_shown(run: Run, library: Path, around: int, first: int, last: int) -> None:
     shown = run("sessions", "show", LONG, "--around", str(around), SEGUE_HOME=str(library)).stdout
@@ -155,28 +158,40 @@ def test_only_the_messages_around_one_are_shown(run: Run, library: Path, around:
     assert f"Message {around}." in shown
 
 
+@pytest.mark.on_file
 def test_an_undone_message_can_still_be_read_and_is_marked(run: Run, library: Path) -> None:
     shown = run("sessions", "show", PROJECT, "--around", "5", SEGUE_HOME=str(library)).stdout
     assert "Never mind." in shown
     assert "undone" in next(line for line in shown.splitlines() if line.startswith("▶"))
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize("around", ["31", "-1", "99999999999999999999"])
 def test_a_message_that_is_not_there_is_an_error(run: Run, library: Path, around: str) -> None:
     assert around in one_sentence(run("sessions", "show", LONG, f"--around={around}", SEGUE_HOME=str(library)))
 
 
-def in_a_pipe(home: Path, *arguments: str) -> bytes:
+InAPipe = Callable[..., bytes]
+
+
+@pytest.fixture
+def in_a_pipe(zygote: Zygote) -> InAPipe:
     """What another program reads, byte for byte."""
-    environment = os.environ | {"SEGUE_HOME": str(home), "PYTHONIOENCODING": "utf-8"}
-    command = [sys.executable, "-m", "segue", *arguments]
-    return subprocess.run(command, capture_output=True, env=environment, check=True, timeout=60).stdout
+
+    def read(home: Path, *arguments: str) -> bytes:
+        done = zygote.run_bytes(arguments, b"", os.environ | {"SEGUE_HOME": str(home), "PYTHONIOENCODING": "utf-8"})
+        assert done.returncode == 0
+        return done.stdout
+
+    return read
 
 
-def test_raw_words_are_exact_in_a_pipe(library: Path) -> None:
+@pytest.mark.on_file
+def test_raw_words_are_exact_in_a_pipe(in_a_pipe: InAPipe, library: Path) -> None:
     assert in_a_pipe(library, "sessions", "show", EXACT, "--raw") == WORDS.encode() + b"\n"
 
 
+@pytest.mark.on_file
 def test_raw_words_have_no_decoration_and_nothing_left_out(run: Run, library: Path) -> None:
     shown = run("sessions", "show", PROJECT, "--raw", SEGUE_HOME=str(library)).stdout
     output = "\n".join(f"line {n}" for n in range(1, 31))
@@ -184,13 +199,14 @@ def test_raw_words_have_no_decoration_and_nothing_left_out(run: Run, library: Pa
 
 
 @pytest.mark.parametrize("wanted", [PROJECT, STORY_2, EXACT])
-def test_json_is_the_line_that_an_export_holds(library: Path, wanted: str) -> None:
+def test_json_is_the_line_that_an_export_holds(in_a_pipe: InAPipe, library: Path, wanted: str) -> None:
     shown = in_a_pipe(library, "sessions", "show", wanted, "--json")
     exported = in_a_pipe(library, "sessions", "export", "-", "--session-id", wanted)
     assert shown in exported.splitlines(keepends=True)
     assert json.loads(shown)["id"] == wanted
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize(
     "calls",
     [

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from documents import ROOT
+from waiting import DEADLINE
 
 from segue.cli.gateway import _STOPPING_SECONDS
 from segue.cli.unit_files import LABEL, LEAVING_SECONDS, Place, launchd_unit, systemd_unit
@@ -43,7 +44,7 @@ def verify(unit: Path) -> str:
         return ""
     command = ["systemd-analyze", "--user", "--man=no", "--generators=no", "verify", str(unit)]
     environment = {"XDG_RUNTIME_DIR": str(unit.parent), "HOME": str(unit.parent), "PATH": os.defpath}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, env=environment)
     return done.stdout + done.stderr
 
 

@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable
 
 import pytest
-from hypothesis import example, given, settings
+from examples import examples
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from segue.core.chunks import MEASURES, characters, chunks, first_chunk, utf8_bytes, utf16_units
@@ -149,7 +150,7 @@ def test_code_stays_code(text: str, longest: int, pieces: list[str]) -> None:
 
 
 @given(texts, st.integers(1, 200), measures)
-@settings(max_examples=200, deadline=None)
+@examples(50, in_torture=1000)
 @example("`" * 500, 20, characters)
 @example("```x`\n" * 20, 9, characters)
 @example("👩‍💻" * 20, 3, utf8_bytes)
@@ -166,7 +167,7 @@ def test_whatever_the_text_and_the_limit_nothing_is_lost(
 
 
 @given(texts, st.integers(60, 300), measures)
-@settings(max_examples=200, deadline=None)
+@examples(50, in_torture=1000)
 @example("`" * 500, 60, characters)
 @example("words " * 20 + "```py\n" + "~~~ " * 40, 60, characters)
 def test_every_message_closes_the_fences_that_it_opens(text: str, longest: int, measure: Callable[[str], int]) -> None:
@@ -176,7 +177,7 @@ def test_every_message_closes_the_fences_that_it_opens(text: str, longest: int, 
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 30), st.integers(1, 9)), min_size=1, max_size=8), st.data())
-@settings(max_examples=100, deadline=None)
+@examples(40, in_torture=500)
 def test_words_stay_words_and_code_stays_code(blocks: list[tuple[bool, int, int]], data: st.DataObject) -> None:
     text, number = "", 0
     for is_code, count, width in blocks:

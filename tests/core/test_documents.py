@@ -8,7 +8,8 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from examples import examples
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -193,7 +194,7 @@ ATTRIBUTES = {"lang", "charset", "http-equiv", "content", "name", "href", "id", 
 
 
 @given(st.lists(nasty, max_size=3), nasty, nasty)
-@settings(max_examples=200)
+@examples(50, in_torture=1000)
 @example(HOSTILE, "</title><script>", '"><img src=x onerror=alert(1)>')
 def test_a_page_holds_every_character_as_text_and_nothing_as_html(texts: list[str], title: str, name: str) -> None:
     page = written(Page(), *texts, titles=(one_line(title), "Other"), author=name)
@@ -215,7 +216,7 @@ def test_a_page_needs_no_network_and_forbids_scripts() -> None:
 
 
 @given(nasty)
-@settings(max_examples=300)
+@examples(60, in_torture=1500)
 @pytest.mark.parametrize("role", ["tool", "assistant"])
 def test_tool_results_and_calls_are_folded_and_escaped(role: str, text: str) -> None:
     calls = json.dumps([{"function": {"name": text, "arguments": json.dumps({"text": text})}}])
@@ -231,7 +232,7 @@ def kinds(tokens: list[Token]) -> Iterator[Token]:
 
 
 @given(nasty)
-@settings(max_examples=100)
+@examples(40, in_torture=500)
 @pytest.mark.parametrize("hostile", [None, *HOSTILE])
 def test_a_quotation_in_markdown_keeps_everything_inside(hostile: str | None, text: str) -> None:
     source = printable(text if hostile is None else hostile + text)
@@ -247,7 +248,7 @@ def test_a_quotation_in_markdown_keeps_everything_inside(hostile: str | None, te
 
 
 @given(nasty)
-@settings(max_examples=300)
+@examples(60, in_torture=1500)
 def test_fenced_text_is_one_block_with_exactly_that_text(text: str) -> None:
     source = printable(text)
     first, *rest = READER.parse(fenced(source) + "\n\nAfterwards\n")
@@ -256,7 +257,7 @@ def test_fenced_text_is_one_block_with_exactly_that_text(text: str) -> None:
 
 
 @given(nasty)
-@settings(max_examples=300)
+@examples(60, in_torture=1500)
 def test_a_line_of_ours_shows_its_text_and_nothing_else(text: str) -> None:
     plain = one_line(text)
     (_, line, _) = READER.parse("x" + inline(plain))
@@ -265,7 +266,7 @@ def test_a_line_of_ours_shows_its_text_and_nothing_else(text: str) -> None:
 
 
 @given(st.lists(nasty, max_size=3), nasty)
-@settings(max_examples=200)
+@examples(50, in_torture=1000)
 def test_a_document_in_markdown_has_only_our_headings_and_html(texts: list[str], title: str) -> None:
     document = written(Markdown(), *texts, titles=("One " + one_line(title), "Two"), role="tool", tool_name=title)
     document += written(Markdown(), *texts, titles=("One " + one_line(title), "Two"), author=title)

@@ -1,6 +1,7 @@
 """Two lanes never share a key, and a key can be read back, whatever ids people and platforms come up with."""
 
 import pytest
+from examples import examples
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
@@ -67,13 +68,13 @@ sources = st.builds(
 
 
 @given(places)
-@settings(max_examples=200, deadline=None)
+@examples(50, in_torture=1000)
 def test_a_key_is_read_back_into_its_lane(place: Place) -> None:
     assert parse_key(build_key(place)) == place
 
 
 @given(places, places)
-@settings(max_examples=200, deadline=None)
+@examples(50, in_torture=1000)
 @example(Chat("telegram", "group", "1", participant="topic"), Chat("telegram", "group", "1", thread="topic"))
 @example(Chat("telegram", "group", "1", thread="a", participant="b"), Chat("telegram", "group", "1", thread="a:b"))
 @example(Chat("telegram", "group", participant="1"), Chat("telegram", "group", "1"))
@@ -91,7 +92,7 @@ def test_names_that_are_only_joined_would_be_found_out(monkeypatch: pytest.Monke
 
 
 @given(sources, rules, agents)
-@settings(max_examples=200, deadline=None)
+@examples(50, in_torture=1000)
 def test_the_lane_of_any_message_has_a_key_that_is_read_back(
     source: SessionSource, rules: KeyRules, agent: str
 ) -> None:
@@ -100,7 +101,7 @@ def test_the_lane_of_any_message_has_a_key_that_is_read_back(
 
 
 @given(places)
-@settings(max_examples=100, deadline=None)
+@examples(40, in_torture=500)
 def test_a_key_is_text_that_any_database_and_terminal_can_hold(place: Place) -> None:
     key = build_key(place)
     assert not any(character < " " or "\x7f" <= character <= "\x9f" for character in key)
@@ -108,7 +109,7 @@ def test_a_key_is_text_that_any_database_and_terminal_can_hold(place: Place) -> 
 
 
 @given(st.lists(hostile, max_size=8).map(":".join) | st.text(st.characters(), max_size=30))
-@settings(max_examples=200, deadline=None)
+@examples(50, in_torture=1000)
 def test_what_is_no_key_is_refused(text: str) -> None:
     for key in (text, f"agent:{text}", f"agent:main:telegram:{text}", f"agent:main:telegram:account:{text}"):
         try:
@@ -377,7 +378,7 @@ def test_who_shares_a_room(
 
 
 @given(sources, rules)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_a_direct_message_is_never_shared_and_has_no_room(source: SessionSource, rules: KeyRules) -> None:
     assume(source.chat_type == "dm")
     place = place_of(source, rules)
@@ -385,7 +386,7 @@ def test_a_direct_message_is_never_shared_and_has_no_room(source: SessionSource,
 
 
 @given(chats)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_everybody_in_a_room_sees_the_same_room(chat: Chat) -> None:
     if chat.room is not None:
         assert chat.room.is_shared
@@ -394,7 +395,7 @@ def test_everybody_in_a_room_sees_the_same_room(chat: Chat) -> None:
 
 
 @given(hostile, rules, st.sampled_from(["dm", "group", "channel", "thread"]))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_the_same_id_on_two_platforms_is_two_people(number: str, rules: KeyRules, chat_type: str) -> None:
     one = SessionSource(platform="telegram", chat_id=number, chat_type=chat_type, user_id=number)
     other = SessionSource(platform="slack", chat_id=number, chat_type=chat_type, user_id=number)
@@ -402,7 +403,7 @@ def test_the_same_id_on_two_platforms_is_two_people(number: str, rules: KeyRules
 
 
 @given(hostile, hostile, st.sampled_from(DmScope))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_nobody_gets_into_the_lane_of_another_by_the_choice_of_an_id(peer: str, chat_id: str, scope: DmScope) -> None:
     rules = KeyRules(dm_scope=scope, owners=OWNER_ON_TELEGRAM, identity_links=ALICE)
     assume((peer or chat_id) not in ("1", "123"))

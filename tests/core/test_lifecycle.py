@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -76,14 +77,14 @@ lanes = st.builds(lane, st.sampled_from(Phase), moments, st.none() | moments, st
 
 
 @given(lanes, policies, moments)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_a_busy_lane_never_expires(before: Lane, policy: ResetPolicy, now: datetime) -> None:
     decision = decide(before, policy, now, busy=True)
     assert not isinstance(decision, Reset) or decision.reason is ResetReason.SUSPENDED
 
 
 @given(lanes, policies, moments, st.booleans(), st.timedeltas(timedelta(0), 99 * HOUR))
-@settings(max_examples=100, deadline=None)
+@examples(40, in_torture=500)
 def test_the_rules_are_asked_in_their_order(
     before: Lane, policy: ResetPolicy, now: datetime, busy: bool, freshness: timedelta
 ) -> None:

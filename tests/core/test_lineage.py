@@ -1,7 +1,8 @@
 """The parts of a conversation are found by their links, whatever shape the links have."""
 
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from segue.core.lineage import Link, tip_of
@@ -42,7 +43,7 @@ def test_the_tip(start: str, links: list[Link], tip: str) -> None:
 
 
 @given(names, link_sets)
-@settings(max_examples=100, deadline=None)
+@examples(40, in_torture=500)
 def test_any_links_have_a_tip_below(start: str, links: list[Link]) -> None:
     below, tip = {start}, tip_of(start, links)
     for _ in links:

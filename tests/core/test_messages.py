@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from examples import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -54,7 +55,7 @@ def test_a_stored_message_is_a_draft_with_its_place() -> None:
 
 
 @given(json_values)
-@settings(max_examples=150, deadline=None)
+@examples(50, in_torture=750)
 @example("a\x00b\ud800")
 @example({"\x00": ["\x00", {"deep": "\ud800"}]})
 @example(10**100)
@@ -68,7 +69,7 @@ def test_content_of_any_shape_comes_back_equal(content: Any) -> None:
 
 
 @given(json_values)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_column_is_something_a_database_can_hold(value: Any) -> None:
     row = draft("assistant", value, 1.0, extra={"x": value}, tool_calls=[value], tool_name="\x00\ud800", author="\x00")
     for column in row:
@@ -79,7 +80,7 @@ def test_every_column_is_something_a_database_can_hold(value: Any) -> None:
 
 
 @given(json_values)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_json_comes_back_equal(value: Any) -> None:
     assert decode(encode(value)) == without_surrogates(value)
 
@@ -223,7 +224,7 @@ def test_where_a_name_and_unknown_fields_go(message: dict[str, Any], tool_name: 
 
 
 @given(st.dictionaries(texts.filter(lambda name: name not in Draft._fields), json_values, max_size=5))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_fields_without_a_column_are_kept(fields: dict[str, Any]) -> None:
     row = draft_from({"role": "user", "content": "hi", **fields}, 1.0)
     assert decode(row.extra) == (without_surrogates(fields) or None)

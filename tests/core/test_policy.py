@@ -7,7 +7,8 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import example, given, settings
+from examples import examples
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from segue.core.policy import (
@@ -119,13 +120,13 @@ def waits(draw: st.DrawFn) -> Wait:
 
 
 @given(waits())
-@settings(max_examples=200, deadline=None)
+@examples(50, in_torture=1000)
 def test_a_lane_expires_exactly_when_the_rules_say_so(wait: Wait) -> None:
     assert wait.policy.expiry(wait.last, wait.now) == expected(wait.policy, wait.zone, wait.last, wait.now)
 
 
 @given(waits())
-@settings(max_examples=100, deadline=None)
+@examples(40, in_torture=500)
 def test_the_announced_moment_is_when_the_lane_expires(wait: Wait) -> None:
     moment = wait.policy.expires_at(wait.last)
     if wait.policy.mode is ResetMode.NONE:
@@ -137,13 +138,13 @@ def test_the_announced_moment_is_when_the_lane_expires(wait: Wait) -> None:
 
 
 @given(waits(), st.timedeltas(timedelta(0), 3 * DAY))
-@settings(max_examples=100, deadline=None)
+@examples(40, in_torture=500)
 def test_a_clock_that_steps_back_resets_nothing(wait: Wait, step: timedelta) -> None:
     assert wait.policy.expiry(wait.last, wait.last - step) is None
 
 
 @given(waits(), st.timedeltas(timedelta(0), 3 * DAY))
-@settings(max_examples=100, deadline=None)
+@examples(40, in_torture=500)
 def test_a_clock_that_stepped_back_delays_a_reset_by_no_more_than_the_step(wait: Wait, step: timedelta) -> None:
     usual, after_step = wait.policy.expires_at(wait.last - step), wait.policy.expires_at(wait.last)
     if usual is not None and after_step is not None and wait.policy.mode is ResetMode.IDLE:
@@ -154,7 +155,7 @@ def test_a_clock_that_stepped_back_delays_a_reset_by_no_more_than_the_step(wait:
 
 
 @given(waits())
-@settings(max_examples=100, deadline=None)
+@examples(40, in_torture=500)
 def test_once_expired_a_lane_stays_expired_for_the_same_reason(wait: Wait) -> None:
     reason = wait.policy.expiry(wait.last, wait.now)
     if reason is not None:
@@ -232,7 +233,7 @@ def test_the_next_boundary(zone: str, at_hour: int, last: datetime, boundary: da
 
 
 @given(st.sampled_from(ZONES), st.data())
-@settings(max_examples=100, deadline=None)
+@examples(40, in_torture=500)
 @example("Pacific/Apia", None)
 def test_the_first_instant_of_a_wall_time(zone: str, data: st.DataObject | None) -> None:
     around = utc(2011, 12, 30) if data is None else data.draw(st.sampled_from(clock_changes(zone)))

@@ -1,7 +1,8 @@
 """Any string is a query: it parses, prints, and parses again to the same tree."""
 
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from segue.core.query import MOST_CHARACTERS, MOST_TERMS, parse
@@ -13,7 +14,7 @@ QUERIES = st.lists(PIECES | st.text(max_size=4), max_size=14).map("".join) | st.
 
 
 @given(QUERIES)
-@settings(max_examples=1000)
+@examples(150, in_torture=5000)
 def test_printing_and_parsing_again_gives_the_same_tree(text: str) -> None:
     query = parse(text)
     again = parse(str(query))

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from examples import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -62,7 +63,7 @@ def test_who_sent_a_message(source: SessionSource, principal: str) -> None:
 
 
 @given(hostile, hostile, st.sampled_from(["dm", "group", "channel", "thread"]))
-@settings(max_examples=100, deadline=None)
+@examples(40, in_torture=500)
 def test_no_choice_of_an_id_makes_a_stranger_somebody_else(user_id: str, chat_id: str, chat_type: str) -> None:
     assume("1" not in (user_id, chat_id))
     assume("123" not in (user_id, chat_id))
@@ -73,7 +74,7 @@ def test_no_choice_of_an_id_makes_a_stranger_somebody_else(user_id: str, chat_id
 
 
 @given(hostile, hostile)
-@settings(max_examples=100, deadline=None)
+@examples(40, in_torture=500)
 def test_two_people_are_two_principals(one: str, other: str) -> None:
     assume(one and other)
     first, second = (principal_of(SessionSource(platform="slack", user_id=peer), KeyRules()) for peer in (one, other))
@@ -132,7 +133,7 @@ def test_even_the_owner_sees_everything_only_at_the_console(place: Place) -> Non
 
 
 @given(hostile, hostile, hostile, st.sampled_from(["group", "channel", "thread"]), st.booleans(), st.booleans())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_people_in_one_room_have_one_audience(
     chat_id: str, one: str, other: str, chat_type: str, in_groups: bool, in_threads: bool
 ) -> None:
@@ -149,7 +150,7 @@ def test_people_in_one_room_have_one_audience(
 
 
 @given(hostile)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_nobody_is_a_room_by_the_choice_of_an_id(peer: str) -> None:
     person = principal_of(SessionSource(platform="telegram", user_id=peer), RULES)
     assert str(person) != build_key(Chat("telegram", "group", "-100"))

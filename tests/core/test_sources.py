@@ -65,7 +65,7 @@ def test_the_participant_is_the_id_that_stays(user_id: str | None, user_id_alt: 
 
 
 @given(sources)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_a_source_comes_back_from_its_dictionary(source: SessionSource) -> None:
     assert SessionSource.from_dict(source.to_dict()) == source
     assert SessionSource.from_dict(json.loads(json.dumps(source.to_dict()))) == source

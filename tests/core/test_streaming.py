@@ -4,7 +4,8 @@ import re
 from itertools import pairwise
 
 import pytest
-from hypothesis import example, given, settings
+from examples import examples
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from segue.core.chunks import MEASURES, characters
@@ -120,7 +121,7 @@ def test_what_is_open_is_closed_and_half_a_mark_waits(answer: str, text: str) ->
 
 
 @given(answers, st.integers(1, 200), st.sampled_from(list(MEASURES)))
-@settings(max_examples=300, deadline=None)
+@examples(60, in_torture=1500)
 @example("```" + "`" * 100, 20, "characters")
 @example("So ```a\n``\n~~~\n" + "word " * 9, 20, "characters")
 @example("So ```a\n```x` " + "word " * 9, 16, "characters")
@@ -133,7 +134,7 @@ def test_every_text_on_the_way_fits_is_balanced_and_ends_with_the_cursor(answer:
 
 
 @given(answers)
-@settings(max_examples=300, deadline=None)
+@examples(60, in_torture=1500)
 @example("Call `x`\n`")
 def test_what_is_balanced_stays_as_it_is(answer: str) -> None:
     once = balanced(answer)
@@ -177,7 +178,7 @@ def test_what_lies_far_behind_the_first_message_costs_nothing() -> None:
 
 
 @given(answers, st.integers(1, 10))
-@settings(max_examples=100, deadline=None)
+@examples(40, in_torture=500)
 def test_edits_keep_their_distance(answer: str, pace: int) -> None:
     shown, moments = Shown(0.0), []
     for step in range(0, len(answer), pace):

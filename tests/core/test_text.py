@@ -3,6 +3,8 @@
 import re
 
 import pytest
+from examples import examples
+from growth import costs
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -26,7 +28,7 @@ nasty = st.lists(st.sampled_from(FRAGMENTS) | anything, max_size=12).map("".join
 
 
 @given(nasty)
-@settings(max_examples=200, deadline=None)
+@examples(50, in_torture=1000)
 @example("\x1b\x1b[31m[31m")
 @example("\x1b\x1b]0;\x07]0;title\x07")
 @example("\x9b\x9b1m1m")
@@ -35,13 +37,13 @@ def test_nothing_that_steers_a_terminal_is_printed(text: str) -> None:
 
 
 @given(nasty)
-@settings(max_examples=100, deadline=None)
+@examples(40, in_torture=500)
 def test_printing_twice_is_printing_once(text: str) -> None:
     assert printable(printable(text)) == printable(text)
 
 
 @given(st.text("ab語é👋🏽\n\t #[]~;1", max_size=60))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_visible_text_newlines_and_tabs_are_printed_as_they_are(text: str) -> None:
     assert printable(text) == text
 
@@ -74,12 +76,17 @@ def test_what_is_printed_of(raw: str, shown: str) -> None:
     assert printable(raw) == shown
 
 
-@pytest.mark.timeout(5)
 @pytest.mark.parametrize(
     "opening", ["\x90", "\x98", "\x9d", "\x9b", "\x1b]", "\x1b[", "\x1b", "\x1bP", "\x9b0", "\x1b "]
 )
 def test_a_long_run_of_unfinished_escapes_is_printed_in_one_pass(opening: str) -> None:
-    assert not DANGEROUS.search(printable(opening * 100_000))
+    assert not DANGEROUS.search(printable(opening * 1_000))
+    assert costs(printable, opening.__mul__, 50_000).is_linear
+
+
+def test_work_that_grows_faster_than_its_input_is_not_linear() -> None:
+    """The control: each character is compared with every other."""
+    assert not costs(lambda text: sum(text.count(one) for one in text), "x".__mul__, 6_000).is_linear
 
 
 @pytest.mark.parametrize(
@@ -97,7 +104,7 @@ def test_one_line_of(raw: str, line: str) -> None:
 
 
 @given(nasty)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_one_line_is_one_line_that_steers_nothing(text: str) -> None:
     line = one_line(text)
     assert len(line.splitlines()) <= 1
@@ -106,13 +113,13 @@ def test_one_line_is_one_line_that_steers_nothing(text: str) -> None:
 
 
 @given(nasty)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_stored_text_can_always_be_encoded(text: str) -> None:
     assert len(storable(text).encode("utf-8").decode("utf-8")) == len(text)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=60))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_storing_changes_nothing_but_lone_surrogates_and_nul(text: str) -> None:
     assert storable(text) == text
     assert storable(f"{text}\ud83d{text}") == f"{text}\ufffd{text}"
@@ -136,7 +143,7 @@ def test_shortened(text: str, most: int, short: str) -> None:
 
 
 @given(anything, st.integers(1, 40))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_shortened_text_is_never_longer_than_asked(text: str, most: int) -> None:
     short = shorten(text, most)
     assert len(short) <= most

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from examples import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -51,7 +52,7 @@ def zero_width_joiners_out_of_place(title: str) -> list[str]:
 
 
 @given(raw_titles)
-@settings(max_examples=200, deadline=None)
+@examples(50, in_torture=1000)
 def test_a_title_holds_nothing_invisible_and_is_one_line(raw: str) -> None:
     title = fitted_title(raw) or ""
     assert not FORBIDDEN.search(title)
@@ -60,7 +61,7 @@ def test_a_title_holds_nothing_invisible_and_is_one_line(raw: str) -> None:
 
 
 @given(raw_titles)
-@settings(max_examples=100, deadline=None)
+@examples(40, in_torture=500)
 @example("a" * 99 + " b")
 @example("x" * 99 + "👨\u200d👩")
 def test_a_generated_title_is_short_and_stays_as_it_is(raw: str) -> None:
@@ -70,7 +71,7 @@ def test_a_generated_title_is_short_and_stays_as_it_is(raw: str) -> None:
 
 
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=12).map("".join))
-@settings(max_examples=100, deadline=None)
+@examples(40, in_torture=500)
 def test_a_typed_title_is_cleaned_once_for_all_or_refused(raw: str) -> None:
     try:
         title = clean_title(raw)
@@ -219,7 +220,7 @@ def test_the_next_part_is_called(title: str, taken: list[str], following: str) -
 
 
 @given(clean_titles, st.lists(clean_titles, max_size=5), st.integers(1, 25))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @example("x" * 99, [], 120)
 @example("語" * 100, ["語" * 97 + " #2"], 12)
 def test_the_parts_of_a_conversation_never_share_a_title(title: str, strangers: list[str], parts: int) -> None:
@@ -234,7 +235,7 @@ def test_the_parts_of_a_conversation_never_share_a_title(title: str, strangers: 
 
 
 @given(clean_titles, st.integers(2, 999_999_999))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_a_numbered_title_can_be_split_again(base: str, number: int) -> None:
     title = numbered_title(base, number)
     shortened, again = split_title(title)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+from examples import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -114,14 +115,14 @@ def expected_results(live: Sequence[Message]) -> list[str]:
 
 
 @given(transcripts())
-@settings(max_examples=200, deadline=None)
+@examples(50, in_torture=1000)
 def test_any_transcript_is_shown_as_a_valid_conversation(messages: list[Message]) -> None:
     assert_provider_valid(as_chat(messages))
     assert_provider_valid(as_chat(messages, Eye("openrouter", shared=True)))
 
 
 @given(transcripts())
-@settings(max_examples=200, deadline=None)
+@examples(50, in_torture=1000)
 @example(stored(asks(call()), says("again"), asks(call()), answers(None, "result 4")))
 @example(stored(asks(call("")), answers("", "result 2")))
 def test_every_result_is_shown_behind_the_nearest_call_before_it(messages: list[Message]) -> None:
@@ -131,7 +132,7 @@ def test_every_result_is_shown_behind_the_nearest_call_before_it(messages: list[
 
 
 @given(transcripts())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_everything_else_is_shown_in_its_order(messages: list[Message]) -> None:
     spoken = [
         (row.role, row.original or ("" if row.role != "assistant" else row.original))
@@ -150,7 +151,7 @@ def test_the_quick_way_shows_what_the_long_way_would(messages: list[Message], sh
 
 
 @given(transcripts())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_undone_rows_leave_no_trace(messages: list[Message]) -> None:
     assert as_chat(messages) == as_chat([message for message in messages if message.state == "live"])
 
@@ -353,7 +354,7 @@ unknown_fields = st.dictionaries(
 
 
 @given(unknown_fields, unknown_fields, unknown_fields, unknown_fields)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_unknown_fields_come_back(one: Chat, two: Chat, three: Chat, four: Chat) -> None:
     spoken = [one | says("hi"), two | asks({**four, **call("a")}), three | answers("a")]
     assert as_chat(stored(*spoken)) == spoken

@@ -35,7 +35,7 @@ def test_the_total_is_what_went_in_and_came_out() -> None:
 
 
 @given(usages, usages, usages)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_sums_do_not_depend_on_the_order(one: Usage, two: Usage, three: Usage) -> None:
     assert one.plus(two) == two.plus(one)
     assert one.plus(two).plus(three) == one.plus(two.plus(three))
@@ -56,7 +56,7 @@ def session(usage: Usage) -> Session:
 
 
 @given(usages, st.lists(usages, max_size=3))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_entries_and_one_more_add_up_to_the_sums(whole: Usage, parts: list[Usage]) -> None:
     noted = [spent("s", 1.0, Purpose.ANSWER, part, Billing()) for part in parts]
     entries = entries_for(session(whole), noted)

@@ -5,18 +5,18 @@ import importlib
 import json
 import os
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from documents import ROOT, file_shown_in
+from fork_server import ForkServer
 from homes import Beside, configure
 from model_server import ModelServer
 from openai.types.responses import ResponseInputParam
 from pydantic import TypeAdapter
+from waiting import DEADLINE
 
 from segue import SessionDB
 from segue.agent.callables import CallableAgent
@@ -27,6 +27,11 @@ from segue.ports.agent import Task
 from segue.ports.failpoints import Point
 
 LAUNCHER = ROOT / "tests" / "support" / "chat_launcher.py"
+WITHOUT_TITLES = """
+auxiliary: {model: nowhere/m}
+providers: {nowhere: {kind: openai, base_url: http://127.0.0.1:9/v1}}
+"""
+"""Otherwise the model is asked for one beside the conversation, and answers in time or not."""
 LISBON = "What is the weather in Lisbon?"
 PORTO = "And in Porto?"
 FIXTURES: list[dict[str, Any]] = [
@@ -112,19 +117,30 @@ def variables(server: ModelServer, outside: socket.socket, home: Path, place: Pa
     }
 
 
-def chat(place: Path, variables: dict[str, str], wanted: dict[str, Any], *arguments: str) -> tuple[int, str, str]:
-    """What `segue` exits with and says."""
-    done = subprocess.run(
-        [sys.executable, str(LAUNCHER), json.dumps(wanted), *arguments],
-        cwd=place,
-        env=os.environ | variables,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=60,
-    )
-    return done.returncode, done.stdout, done.stderr
+@pytest.fixture(scope="module")
+def programs() -> Iterator[ForkServer]:
+    running = ForkServer("agents", "openai.resources.responses")
+    yield running
+    running.close()
+
+
+class Chat:
+    """`segue`, as somebody types it in the folder with the program."""
+
+    def __init__(self, programs: ForkServer, place: Path, variables: dict[str, str]) -> None:
+        self._programs, self._place, self._variables = programs, place, variables
+
+    def __call__(self, wanted: dict[str, Any], *arguments: str) -> tuple[int, str, str]:
+        """What it exits with and says."""
+        variables = os.environ | self._variables
+        said = json.dumps(wanted)
+        done = self._programs.run(LAUNCHER, said, *arguments, cwd=self._place, env=variables, timeout=DEADLINE)
+        return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def chat(programs: ForkServer, place: Path, variables: dict[str, str]) -> Chat:
+    return Chat(programs, place, variables)
 
 
 def conversation(home: Path) -> list[dict[str, Any]]:
@@ -139,12 +155,12 @@ def assert_nobody_knocked(outside: socket.socket) -> None:
 
 
 def test_two_turns_with_a_tool_are_one_conversation(
-    place: Path, home: Path, server: ModelServer, outside: socket.socket, variables: dict[str, str]
+    chat: Chat, home: Path, server: ModelServer, outside: socket.socket
 ) -> None:
-    configure(home, "agent:\n  entry: weather:answer\n")
+    configure(home, "agent:\n  entry: weather:answer\n" + WITHOUT_TITLES)
     before = len(server.journal())
-    assert chat(place, variables, {}, "-q", LISBON) == (0, "I look out of the window.\nTake an umbrella.\n", "")
-    assert chat(place, variables, {}, "-c", "-q", PORTO) == (0, "Nobody has told me.\n", "")
+    assert chat({}, "-q", LISBON) == (0, "I look out of the window.\nTake an umbrella.\n", "")
+    assert chat({}, "-c", "-q", PORTO) == (0, "Nobody has told me.\n", "")
 
     assert conversation(home) == FIRST_TURN + SECOND_TURN
     with Beside(home) as beside:
@@ -205,16 +221,16 @@ def test_what_it_does_comes_as_events_piece_by_piece(
     ("point", "ran"), [(Point.BEFORE_TOOL_BEGINS, []), (Point.BEFORE_RESULT_IS_STORED, ["Lisbon"])]
 )
 def test_a_tool_runs_when_its_start_is_on_disk_and_not_again_by_itself(
-    place: Path, home: Path, variables: dict[str, str], point: Point, ran: list[str]
+    chat: Chat, place: Path, home: Path, point: Point, ran: list[str]
 ) -> None:
-    configure(home, "agent:\n  entry: counting:answer\n")
+    configure(home, "agent:\n  entry: counting:answer\n" + WITHOUT_TITLES)
     (place / "counting.py").write_text(COUNTING)
     marker = place / "ran"
     marker.touch()
-    assert chat(place, variables, {"kill": [point, 1]}, "-q", LISBON)[0] == -9
+    assert chat({"kill": [point, 1]}, "-q", LISBON)[0] == -9
     assert marker.read_text().split() == ran
 
-    code, _, errors = chat(place, variables, {}, "--continue")
+    code, _, errors = chat({}, "--continue")
     assert code == 0, errors
     assert marker.read_text().split() == ran
     unknown = {"role": "tool", "tool_call_id": "call_1", "content": UNKNOWN_RESULT}

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 import pytest
 from documents import ROOT, blocks, file_shown_in
+from waiting import DEADLINE
 
 from segue import SessionDB, SessionStore
 from segue.cli import cli
@@ -173,7 +174,9 @@ def test_the_tour_of_the_readme_prints_what_it_says(
 
 
 def python(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, encoding="utf-8", timeout=60)
+    return subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, encoding="utf-8", timeout=DEADLINE
+    )
 
 
 @pytest.mark.parametrize("number", range(len(list(blocks(README, "python")))))

@@ -2,12 +2,14 @@
 
 import asyncio
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from open_door import OpenDoor
 from serving_house import use_obedient_model, write_settings
+from waiting import DEADLINE, until
 
 from segue.web.rpc.catalogue import METHODS
 
@@ -35,14 +37,21 @@ def test_the_program_on_the_page_follows_a_conversation(
     names: dict[str, Any] = {"__name__": "example"}
     exec(compile(code, str(PAGE), "exec"), names)
 
+    told: list[str] = []
+
+    def printed() -> str:
+        told.append(capsys.readouterr().out)
+        return "".join(told)
+
     async def work() -> None:
         following = asyncio.create_task(names["follow"](door.url.replace("http", "ws") + "/rpc", token))
-        await asyncio.sleep(0.5)
-        await door.ask(token, "chat.send", conversation="desk", text="good morning", wait_seconds=20)
-        await asyncio.sleep(1)
+        assert door.premises is not None
+        await until(partial(getattr, door.premises.onlookers, "_by_lane"))
+        await door.ask(token, "chat.send", conversation="desk", text="good morning", wait_seconds=DEADLINE)
+        await until(lambda: "You said: good morning" in printed())
         following.cancel()
         await asyncio.wait({following})
 
     door.serve(work)
     door.close()
-    assert capsys.readouterr().out.splitlines()[-2:] == ["user good morning", "assistant You said: good morning"]
+    assert printed().splitlines()[-2:] == ["user good morning", "assistant You said: good morning"]

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 from documents import ROOT, blocks, file_shown_in
+from fork_server import ForkServer
 from page_reader import Reader
+from waiting import DEADLINE
 
 from segue.core.errors import InvalidSettings
 from segue.ports.platform import Arriving, Equipment, Intake, Platform, SendFailed, Traits, Units
@@ -21,6 +23,7 @@ PACKAGE = "segue-parlour"
 FILES = ("parlour.py", "pyproject.toml", "segue_parlour.py", "test_parlour.py")
 OTHER_SETTINGS = "gateway: {port: 0}\nqueue: {debounce: 0}\n"
 NUMBER = re.compile(r"\d{10,}")
+PYTEST = "import sys, pytest; sys.exit(pytest.main(sys.argv[1:]))"
 
 needs_tools = pytest.mark.skipif(
     not (shutil.which("curl") and shutil.which("openssl")), reason="curl or openssl is not installed"
@@ -47,10 +50,23 @@ def dialogue() -> list[tuple[str, str]]:
     return list(zip(parts[1::2], parts[2::2], strict=True))
 
 
-def kit(package: Path, *chosen: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", *chosen, PACKAGE]
+@pytest.fixture(scope="module")
+def programs() -> Iterator[ForkServer]:
+    running = ForkServer("pytest", "_pytest.assertion.rewrite", "httpx2", "starlette.applications", "uvicorn")
+    yield running
+    running.close()
+
+
+def kit(programs: ForkServer, package: Path, *chosen: str) -> "subprocess.CompletedProcess[str]":
+    warnings = (
+        "-W",
+        "error",
+        "-W",
+        "ignore::pytest.PytestAssertRewriteWarning",
+    )  # of what is loaded before pytest runs
+    arguments = ("-q", "-p", "no:cacheprovider", *warnings, *chosen, PACKAGE)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.run(command, cwd=package.parent, env=environment, capture_output=True, text=True, timeout=110)
+    return programs.run(PYTEST, *arguments, cwd=package.parent, env=environment, timeout=DEADLINE)
 
 
 @pytest.fixture
@@ -92,8 +108,8 @@ def test_a_token_that_is_wrong_is_told_in_a_sentence(reader: Reader) -> None:
     assert "another-one" not in log.read_text()
 
 
-def test_the_adapter_of_the_page_passes_the_kit(tmp_path: Path) -> None:
-    done = kit(package_in(tmp_path))
+def test_the_adapter_of_the_page_passes_the_kit(programs: ForkServer, tmp_path: Path) -> None:
+    done = kit(programs, package_in(tmp_path))
     cannot = len(re.findall(r'^        "[a-z ]+": "', file_shown_in(PAGE, "test_parlour.py"), re.MULTILINE))
     assert done.returncode == 0, done.stdout
     assert f"{len(CASES) - cannot} passed" in done.stdout
@@ -113,14 +129,16 @@ def test_the_adapter_of_the_page_passes_the_kit(tmp_path: Path) -> None:
         (" and await intake.is_heard(said.source, is_mention=said.is_mention)", "", "file-of-nobody"),
     ],
 )
-def test_an_adapter_with_a_mistake_does_not_pass(tmp_path: Path, written: str, wrong: str, case: str) -> None:
+def test_an_adapter_with_a_mistake_does_not_pass(
+    programs: ForkServer, tmp_path: Path, written: str, wrong: str, case: str
+) -> None:
     adapter = package_in(tmp_path) / "segue_parlour.py"
     text = adapter.read_text("utf-8")
     assert text.count(written) == 1
     adapter.write_text(text.replace(written, wrong), "utf-8")
     counterpart = adapter.with_name("test_parlour.py")
     counterpart.write_text(counterpart.read_text("utf-8").replace("1.0, 20.0", "1.0, 2.0"), "utf-8")
-    done = kit(adapter.parent, "-k", f"every_adapter_does[{case}]")
+    done = kit(programs, adapter.parent, "-k", f"every_adapter_does[{case}]")
     assert "1 failed" in done.stdout, done.stdout
 
 

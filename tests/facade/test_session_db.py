@@ -6,14 +6,18 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from examples import also_in_torture
+from homes import NewHome, database_of
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
+from torture_rounds import rounds
 
 from segue import OWNER, SessionDB
 from segue.app import open_store
@@ -517,7 +521,7 @@ def test_eight_threads_lose_nothing(db: SessionDB) -> None:
     def work(number: int) -> list[int]:
         start.wait()
         rows = []
-        for step in range(100):
+        for step in range(50):
             rows.append(db.append_message(name, "user", f"{number}:{step}", tool_calls=CALLS))
             if step % 20 == 0:
                 row = db.get_session(name)
@@ -527,15 +531,15 @@ def test_eight_threads_lose_nothing(db: SessionDB) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         rows = [row for rows in pool.map(work, range(8)) for row in rows]
-    assert len(set(rows)) == 800
+    assert len(set(rows)) == 400
     messages = db.get_messages(name)
-    assert [message["seq"] for message in messages] == list(range(1, 801))
+    assert [message["seq"] for message in messages] == list(range(1, 401))
     for number in range(8):
         own = [message["content"] for message in messages if message["content"].startswith(f"{number}:")]
-        assert own == [f"{number}:{step}" for step in range(100)]
+        assert own == [f"{number}:{step}" for step in range(50)]
     row = db.get_session(name)
     assert row is not None
-    assert (row["message_count"], row["tool_call_count"]) == (800, 800)
+    assert (row["message_count"], row["tool_call_count"]) == (400, 400)
 
 
 # People
@@ -545,10 +549,10 @@ BOB, CAROL = "telegram:1", "telegram:2"
 SECRET = "secret"
 
 
-@pytest.fixture
-def people(db: SessionDB) -> Iterator[dict[str, SessionDB]]:
+@contextmanager
+def gathered(open_for: Callable[[str], SessionDB]) -> Iterator[dict[str, SessionDB]]:
     """The owner and two people, each with a session, a title, a message and something in the trash."""
-    handles = {OWNER: db, BOB: SessionDB(principal=BOB), CAROL: SessionDB(principal=CAROL)}
+    handles = {person: open_for(person) for person in (OWNER, BOB, CAROL)}
     for person, handle in handles.items():
         handle.create_session(f"{person} id", "telegram", title=f"title of {person}")
         handle.append_message(f"{person} id", "user", f"{SECRET} of {person}")
@@ -557,6 +561,20 @@ def people(db: SessionDB) -> Iterator[dict[str, SessionDB]]:
     yield handles
     for handle in handles.values():
         handle.close()
+
+
+@pytest.fixture
+def people(prepared_home: Path) -> Iterator[dict[str, SessionDB]]:
+    with gathered(lambda person: SessionDB(principal=person)) as handles:
+        yield handles
+
+
+@pytest.fixture(scope="module")
+def readers(new_home: NewHome) -> Iterator[dict[str, SessionDB]]:
+    """The same people for all tests that change nothing."""
+    database = database_of(new_home("people"))
+    with gathered(lambda person: SessionDB(database, principal=person)) as handles:
+        yield handles
 
 
 READS: dict[str, Callable[[SessionDB, str], object]] = {
@@ -584,32 +602,32 @@ def of(whose: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 @pytest.mark.parametrize("reader", [BOB, CAROL])
 def test_nobody_reads_what_is_not_theirs(
-    people: dict[str, SessionDB], reader: str, read: Callable[[SessionDB, str], object]
+    readers: dict[str, SessionDB], reader: str, read: Callable[[SessionDB, str], object]
 ) -> None:
-    assert read(people[reader], reader)
+    assert read(readers[reader], reader)
     for other in {OWNER, BOB, CAROL} - {reader}:
-        assert not read(people[reader], other)
+        assert not read(readers[reader], other)
 
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
-def test_the_owner_reads_everything(people: dict[str, SessionDB], read: Callable[[SessionDB, str], object]) -> None:
-    for whose in people:
-        assert read(people[OWNER], whose)
+def test_the_owner_reads_everything(readers: dict[str, SessionDB], read: Callable[[SessionDB, str], object]) -> None:
+    for whose in readers:
+        assert read(readers[OWNER], whose)
 
 
-def test_nobody_counts_what_is_not_theirs(people: dict[str, SessionDB]) -> None:
-    counts = {person: (handle.session_count(), handle.message_count()) for person, handle in people.items()}
+def test_nobody_counts_what_is_not_theirs(readers: dict[str, SessionDB]) -> None:
+    counts = {person: (handle.session_count(), handle.message_count()) for person, handle in readers.items()}
     assert counts == {OWNER: (3, 3), BOB: (1, 1), CAROL: (1, 1)}
-    assert people[BOB].session_count("telegram") == 1
+    assert readers[BOB].session_count("telegram") == 1
 
 
-def test_nobody_reads_a_conversation_that_is_not_theirs(people: dict[str, SessionDB]) -> None:
+def test_nobody_reads_a_conversation_that_is_not_theirs(readers: dict[str, SessionDB]) -> None:
     for reader, whose in ((BOB, OWNER), (BOB, CAROL), (CAROL, BOB)):
         with pytest.raises(SessionNotFound) as refusal:
-            people[reader].get_messages_as_conversation(f"{whose} id")
+            readers[reader].get_messages_as_conversation(f"{whose} id")
         assert SECRET not in str(refusal.value)
-    for whose in people:
-        assert people[OWNER].get_messages_as_conversation(f"{whose} id")[0]["content"] == f"{SECRET} of {whose}"
+    for whose in readers:
+        assert readers[OWNER].get_messages_as_conversation(f"{whose} id")[0]["content"] == f"{SECRET} of {whose}"
 
 
 def test_a_persons_titles_are_numbered_among_their_own(people: dict[str, SessionDB]) -> None:
@@ -895,7 +913,10 @@ class Conversations(RuleBasedStateMachine):
             assert live == [(message["id"], message["text"]) for message in one.live]
 
 
-TestConversations = Conversations.TestCase
+TestConversations = also_in_torture(Conversations.TestCase)
 TestConversations.settings = settings(
-    max_examples=20, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=rounds(10, in_torture=40),
+    stateful_step_count=30,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
 )

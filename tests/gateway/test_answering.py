@@ -6,12 +6,13 @@ from datetime import timedelta
 from typing import Any, cast
 
 import pytest
-from lane_house import Building, dm, echo
+from lane_house import Building, HeldModel, dm, echo
+from waiting import until
 
 from segue.core.access import AccessRules, DmAccess
 from segue.core.errors import Invalid
 from segue.core.inbound import Cursor, Inbound, Receipt
-from segue.core.inbox import entry_of
+from segue.core.inbox import Entry, entry_of
 from segue.core.queueing import QueueRules, pause_before
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.sources import SessionSource
@@ -20,6 +21,8 @@ from segue.ports.platform import Arriving, Intake, Platform, Post, Sent, Traits
 from segue.sessions.reading import conversation
 from segue.storage.store import SqlStore
 from segue.testing import ScriptedModel, Stage
+
+LANE = "agent:main:scripted:dm:alice"
 
 
 def test_a_message_is_answered_where_it_came_from(store: SqlStore) -> None:
@@ -54,48 +57,68 @@ def test_what_is_brought_again_is_answered_once(store: SqlStore) -> None:
 
 
 def test_what_comes_while_an_answer_is_written_is_answered_together(store: SqlStore) -> None:
-    stage = Stage()
-    building = Building(store, stage, model=ScriptedModel(echo, pause=0.1))
+    stage, model = Stage(), HeldModel()
+    building = Building(store, stage, model=model)
 
     async def work() -> None:
         stage.say(dm(), "one")
-        await asyncio.sleep(0.15)
+        await building.asked()
         stage.say(dm(), "two")
         stage.say(dm(), "three")
+        await building.taken_in()
+        model.release()
         await building.quiet()
 
     building.run(work)
     assert stage.posted_to("alice") == ["You said: one", "You said: two | three"]
 
 
-def test_a_burst_is_answered_together_when_it_has_been_quiet_for_a_moment(store: SqlStore) -> None:
+async def pausing(building: Building) -> None:
+    """Wait until a lane waits for what is said next."""
+    await until(lambda: LANE in building.gateway.office._stirred, "a pause in the lane")
+
+
+@pytest.mark.on_file
+def test_a_burst_is_answered_together_when_it_has_been_quiet_for_a_moment(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the quiet after the third message is short enough to come to its end."""
     stage = Stage()
-    building = Building(store, stage, queue=QueueRules(debounce=timedelta(seconds=0.5)))
+    building = Building(store, stage)
+
+    def pause(said: list[Entry], _debounce: timedelta, now: float) -> float:
+        return pause_before(said, timedelta(hours=5) if len(said) < 3 else timedelta(seconds=0.2), now)
+
+    monkeypatch.setattr("segue.gateway.answering.pause_before", pause)
 
     async def work() -> None:
-        for text in ("one", "two", "three"):
+        for text in ("one", "two"):
             stage.say(dm(), text)
-            await asyncio.sleep(0.2)
+            await building.taken_in()
+            await pausing(building)
+        assert building.model.asked == []
+        stage.say(dm(), "three")
         await building.quiet()
 
     building.run(work)
     assert stage.posted_to("alice") == ["You said: one | two | three"]
 
 
+@pytest.mark.on_file
 def test_a_command_and_what_is_answered_by_itself_wait_for_nothing(store: SqlStore) -> None:
     stage = Stage()
-    building = Building(store, stage, queue=QueueRules(debounce=timedelta(minutes=5)))
+    building = Building(store, stage, queue=QueueRules(debounce=timedelta(hours=5)))
 
     async def work() -> None:
         for text in ("/title Lisbon", "/queue one", "/new two"):
             stage.say(dm(), text)
             await building.quiet()
         stage.say(dm(), "three")
-        await asyncio.sleep(0.3)
+        await pausing(building)
         stage.say(dm(), "/think high")
         await building.quiet()
         stage.say(dm(), "four")
-        await asyncio.sleep(0.3)
+        await pausing(building)
         stage.say(dm(), "/stop")
         await building.quiet()
 
@@ -105,17 +128,17 @@ def test_a_command_and_what_is_answered_by_itself_wait_for_nothing(store: SqlSto
     assert stage.posted_to("alice")[-1] == "Stopped. 1 waiting message cancelled."
 
 
+@pytest.mark.on_file
 def test_a_gateway_that_ends_does_not_wait_for_more(store: SqlStore) -> None:
     stage = Stage()
-    building = Building(store, stage, queue=QueueRules(debounce=timedelta(minutes=5)))
+    building = Building(store, stage, queue=QueueRules(debounce=timedelta(hours=5)))
+    building.gateway.drain_seconds = 3600.0
 
     async def work() -> None:
         stage.say(dm(), "one")
-        while not store.read(OWNER, lambda tx: tx.inbox.open_lanes()):
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(0.2)
+        await pausing(building)
 
-    building.run(work, 4.0)
+    building.run(work)
     assert [entry.text for entry in store.read(OWNER, lambda tx: tx.inbox.listed(("waiting",)))] == ["one"]
 
 
@@ -200,6 +223,7 @@ def test_ids_that_differ_stay_two_whatever_is_in_them(store: SqlStore) -> None:
     assert len({lane.principal for lane in store.read(OWNER, lambda tx: tx.lanes.listed())}) == len(twins)
 
 
+@pytest.mark.on_file
 def test_what_can_have_no_lane_is_left_aside_and_told(store: SqlStore, caplog: pytest.LogCaptureFixture) -> None:
     building = Building(store, Stage())
 
@@ -219,8 +243,7 @@ def test_a_message_that_cannot_be_put_down_keeps_no_other_waiting(store: SqlStor
         bad = Inbound(dm("alice"), "1", "hello", parts=[{"text": object()}])
         good = [Inbound(dm(name), "1", "hello") for name in ("bob", "carol")]
         receive = building.gateway.desk.receive
-        async with asyncio.timeout(10):
-            told = await asyncio.gather(*map(receive, (good[0], bad, good[1])), return_exceptions=True)
+        told = await asyncio.gather(*map(receive, (good[0], bad, good[1])), return_exceptions=True)
         assert told[0] == told[2] == Receipt.ACCEPTED
         assert isinstance(told[1], Invalid)
         await building.quiet()
@@ -257,19 +280,18 @@ class Plain:
         return Sent()
 
 
+@pytest.mark.on_file
 def test_an_adapter_need_only_be_connected_and_send(store: SqlStore) -> None:
     """What it does not say it can do, it is never asked for, although answers would be streamed."""
     plain = Plain()
     source = SessionSource(platform="plain", chat_id="alice")
-    streaming, model = Streaming(0.05, 1), ScriptedModel(echo, pause=0.05)
+    streaming, model = Streaming(0.01, 1), ScriptedModel(echo, pause=0.01)
     building = Building(store, Stage(), only=[cast(Platform, plain)], streaming=streaming, model=model)
 
     async def work() -> None:
         for number, text in enumerate(("one two three", "a long message of seven words " * 5)):
             plain.said.put_nowait(Inbound(source, f"m{number}", text))
-        async with asyncio.timeout(10):
-            while not plain.sent:
-                await asyncio.sleep(0.01)
+        await until(lambda: plain.sent)
         await building.quiet()
         assert plain.is_connected
 
@@ -280,6 +302,7 @@ def test_an_adapter_need_only_be_connected_and_send(store: SqlStore) -> None:
     assert all(len(post.text) <= 100 for post in plain.sent)
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize("access", [None, AccessRules(DmAccess.OPEN, frozenset({"*"}), allow_bots=True, mention=False)])
 @pytest.mark.parametrize("source", [dm(), dm(is_bot=True), dm(chat_type="group")])
 def test_what_we_said_ourselves_is_never_answered(
@@ -308,9 +331,7 @@ def test_an_answer_says_which_message_it_is_for(store: SqlStore) -> None:
 
     async def work() -> None:
         plain.said.put_nowait(Inbound(source, "m1", "hello"))
-        async with asyncio.timeout(10):
-            while not plain.sent:
-                await asyncio.sleep(0.01)
+        await until(lambda: plain.sent)
         await building.quiet()
 
     building.run(work)

@@ -46,6 +46,7 @@ def answer(request: Request) -> Reply:
     return Reply("Yes.")
 
 
+@pytest.mark.on_file
 def test_lines_of_a_turn_say_which_one_it_is(store: SqlStore, lines: Lines) -> None:
     stage, ended = Stage(), list[TurnEnded]()
 

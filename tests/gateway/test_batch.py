@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from obedient_model import Obedient
 from serving_house import use_obedient_model, write_settings
+from waiting import until
 
 from segue import config
 from segue.app.batching import Batch, BatchRun, Progress
@@ -50,7 +51,7 @@ class Desk:
                 asyncio.Event(), asyncio.Event()
             )
 
-        return asyncio.run(asyncio.wait_for(live(), 60))
+        return asyncio.run(live())
 
     def known(self, name: str = "b") -> dict[str, Entry]:
         return self.store.read(OWNER, batching.known_lines, name)
@@ -131,7 +132,8 @@ def test_no_more_run_at_once_than_may_also_when_more_were_left(
         nonlocal now
         now += 1
         counts.append(now)
-        await asyncio.sleep(0.2)
+        await until(lambda: max(counts) == at_once)
+        await asyncio.sleep(0.05)  # in which more of them could begin
         async for event in whole(self, request):
             yield event
         now -= 1

@@ -1,12 +1,12 @@
 """`/compress` in a lane: done once and told, whatever happens in between."""
 
-import asyncio
 import logging
 from pathlib import Path
 
 import pytest
 from lane_house import Building, dm
 from serving_house import Served, use_obedient_model, write_settings
+from waiting import until
 
 from segue.core.errors import StoreFault
 from segue.core.inbox import Entry
@@ -18,6 +18,12 @@ from segue.ports.failpoints import Point
 from segue.ports.store import Transaction
 from segue.storage.store import SqlStore
 from segue.testing import Stage
+
+
+@pytest.fixture(autouse=True)
+def _often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What broke off is tried again soon."""
+    monkeypatch.setattr("segue.gateway.lanes.LOOK_SECONDS", 0.05)
 
 
 def posted_after(building: Building) -> list[str]:
@@ -48,8 +54,7 @@ def test_nothing_is_compressed_that_was_cancelled_meanwhile(store: SqlStore) -> 
 
     async def compress(_holder: LaneHolder, _entry: Entry, _focus: str, told: Told) -> str:
         stage.say(dm(), "/stop")
-        while not store.read(OWNER, lambda tx: tx.inbox.listed(("cancelled",))):
-            await asyncio.sleep(0.01)
+        await until(lambda: store.read(OWNER, lambda tx: tx.inbox.listed(("cancelled",))))
         store.write(OWNER, told, "Compressed.")
         return "Compressed."
 

@@ -2,35 +2,36 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from lane_house import Building, dm, echo
+from lane_house import Building, HeldModel, dm
+from waiting import DEADLINE, until
 
 from segue import app
 from segue.app import connecting
 from segue.config import settings_from
 from segue.core.errors import StoreFull
 from segue.core.inbound import Inbound, Receipt
-from segue.core.leases import Run, platform_lease
+from segue.core.leases import Lease, Run, platform_lease
 from segue.core.links import LinkState
 from segue.core.outbox import What
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
-from segue.gateway.connecting import FIRST_PAUSE, MOST_FAILURES
+from segue.gateway.connecting import MOST_FAILURES, Connection, Link
 from segue.ports.platform import Intake, Post, Sent
 from segue.ports.store import Transaction
 from segue.sessions.delivering import Envelope, Posting, post
 from segue.storage.store import SqlStore
-from segue.testing import ScriptedModel, ScriptedPlatform, Stage
+from segue.testing import ScriptedPlatform, Stage
 from segue.testing.platform import TRAITS
 
 
-async def until(is_so: Callable[[], object], seconds: float = 10.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not is_so():
-            await asyncio.sleep(0.02)
+@pytest.fixture(autouse=True)
+def _brief_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("connecting.FIRST_PAUSE", "delivery.LOOK_SECONDS"):
+        monkeypatch.setattr(f"segue.gateway.{name}", 0.05)
 
 
 class Fragile(ScriptedPlatform):
@@ -39,17 +40,21 @@ class Fragile(ScriptedPlatform):
     def __init__(self, stage: Stage, error: BaseException | None = None, times: int = 1) -> None:
         super().__init__(stage)
         self.begun = 0
+        self.may_be_well = asyncio.Event()
+        self.may_be_well.set()
         self._error, self._times = error, times
 
     async def run(self, intake: Intake) -> None:
         self.begun += 1
         if self.begun > self._times:
+            await self.may_be_well.wait()
             await super().run(intake)
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.01)
         if self._error is not None:
             raise self._error
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize(
     ("error", "told"),
     [
@@ -61,12 +66,14 @@ class Fragile(ScriptedPlatform):
 def test_an_adapter_that_fails_or_ends_is_begun_again(store: SqlStore, error: BaseException | None, told: str) -> None:
     stage = Stage()
     platform = Fragile(stage, error)
+    platform.may_be_well.clear()
     building = Building(store, stage, only=[platform])
     link = building.gateway.connections[0].link
 
     async def work() -> None:
         await until(lambda: link.failures)
         assert (link.is_up, link.trouble) == (False, told)
+        platform.may_be_well.set()
         stage.say(dm(), "hello")
         await building.quiet()
 
@@ -75,54 +82,67 @@ def test_an_adapter_that_fails_or_ends_is_begun_again(store: SqlStore, error: Ba
     assert stage.posted_to("alice") == ["You said: hello"]
 
 
+@pytest.mark.on_file
 def test_who_has_been_connected_for_a_while_has_not_failed_before(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("segue.gateway.connecting.STEADY_SECONDS", 0.3)
+    monkeypatch.setattr("segue.gateway.connecting.STEADY_SECONDS", 0.1)
     stage = Stage()
     platform = Fragile(stage, ConnectionError("reset"), times=2)
+    platform.may_be_well.clear()
     building = Building(store, stage, only=[platform])
     link = building.gateway.connections[0].link
 
     async def work() -> None:
-        await until(lambda: link.failures == 2)
+        await until(lambda: platform.begun == 3)
+        assert link.failures == 2
+        platform.may_be_well.set()
         await until(lambda: link.is_up and not link.failures)
 
     building.run(work)
     assert platform.begun == 3
 
 
-def test_a_gateway_that_waits_for_another_one_has_not_failed(store: SqlStore) -> None:
-    stage = Stage()
+def test_a_gateway_that_waits_for_another_one_has_not_failed(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage, tries = Stage(), 0
+    try_to_take = Connection._take
+
+    def counted(connection: Connection, tx: Transaction) -> Lease:
+        nonlocal tries
+        tries += 1
+        return try_to_take(connection, tx)
+
+    monkeypatch.setattr(Connection, "_take", counted)
     building = Building(store, stage, is_gone=lambda _: False)
     link = building.gateway.connections[0].link
 
     def take(tx: Transaction) -> None:
         tx.leases.add_run(Run("other", "segue gateway", "there", "boot", 8, "1", tx.leases.now(), tx.leases.now()))
-        tx.leases.take(platform_lease("scripted", ""), "other", "owner", 15.0)
+        tx.leases.take(platform_lease("scripted", ""), "other", "owner", 3600.0)
 
     store.write(OWNER, take)
 
     async def work() -> None:
         stage.say(dm(), "hello")
-        await asyncio.sleep(2.5 * FIRST_PAUSE)
+        await until(lambda: tries >= 3)
         assert (link.is_up, link.failures) == (False, 0)
         store.write(OWNER, lambda tx: tx.leases.change_run("other", ended_at=1.0))
-        await building.quiet(5.0)
+        await building.quiet()
 
     building.run(work)
     assert stage.posted_to("alice") == ["You said: hello"]
 
 
 class Slow(Fragile):
-    """Takes its time to send."""
+    """Is at sending until it has been begun again."""
 
     async def send(self, post: Post) -> Sent:
         sent = await super().send(post)
-        await asyncio.sleep(2.5 * FIRST_PAUSE)
+        await until(lambda: self.begun >= 2)
         return sent
 
 
+@pytest.mark.on_file
 def test_what_is_being_sent_outlives_an_adapter_that_fails(store: SqlStore) -> None:
     stage = Stage(has_key=False)
     platform = Slow(stage, ConnectionError("reset"), times=MOST_FAILURES - 1)
@@ -144,13 +164,12 @@ def test_an_adapter_that_fails_too_often_gives_way_to_another_gateway(
     two = Building(store, stage, name="two", run=runs[1], is_gone=lambda _: False)
 
     async def work() -> None:
-        while not broken.begun:
-            await asyncio.sleep(0.02)
+        await until(lambda: broken.begun)
         stop = asyncio.Event()
         living = asyncio.create_task(two.gateway.run(stop))
         try:
             stage.say(dm(), "hello")
-            await two.quiet(30.0)
+            await two.quiet()
         finally:
             stop.set()
             await living
@@ -179,31 +198,38 @@ def test_while_nothing_can_be_stored_what_is_to_be_sent_is_sent_and_it_goes_on_s
         stage.say(dm("bob"), "hello")
         await until(lambda: tries == 1)
         leave_a_letter(store)
-        await until(lambda: stage.posted_to("alice"), 3.0)
-        await until(lambda: tries == 4)
+        await until(lambda: stage.posted_to("alice"))
+        await until(lambda: tries >= 4)
         assert (link.trouble, link.failures) == ("The disk is full.", 0)
         monkeypatch.setattr(desk, "receive", receive)
-        await until(lambda: stage.posted_to("bob"), 5.0)
+        await until(lambda: stage.posted_to("bob"))
 
     building.run(work)
 
 
-def test_what_is_answered_while_a_gateway_ends_is_sent_though_somebody_writes(store: SqlStore) -> None:
-    stage = Stage()
-    building = Building(store, stage, model=ScriptedModel(echo, pause=0.5))
+def test_what_is_answered_while_a_gateway_ends_is_sent_though_somebody_writes(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("segue.gateway.gateway.LEAVING_SECONDS", DEADLINE)
+    stage, model = Stage(), HeldModel()
+    building = Building(store, stage, model=model)
+    building.gateway.drain_seconds = DEADLINE
 
     async def work() -> None:
         stop = asyncio.Event()
         living = asyncio.create_task(building.gateway.run(stop))
         stage.say(dm(), "one two three")
-        await until(lambda: building.model.asked)
+        await building.asked()
         stop.set()
         await until(lambda: not building.gateway.desk.is_open)
         stage.say(dm("bob"), "are you there?")
+        looks = stage.looks
+        await until(lambda: stage.looks >= looks + 2, "somebody who looks at what was said")
+        model.release()
         await living
         building.gateway.close()
 
-    asyncio.run(asyncio.wait_for(work(), 30))
+    asyncio.run(work())
     assert stage.posted_to("alice") == ["You said: one two three"]
 
 
@@ -220,28 +246,35 @@ class Silent(ScriptedPlatform):
 
     async def run(self, intake: Intake) -> None:
         self.begun += 1
-        await asyncio.sleep(0.6)
+        if self.begun > MOST_FAILURES:
+            await asyncio.Event().wait()
+        await asyncio.sleep(0.2)
         raise ConnectionError("Nobody answered.")
 
 
+@pytest.mark.on_file
 def test_who_is_waited_for_has_not_been_connected_however_long_it_takes(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("segue.gateway.connecting.STEADY_SECONDS", 0.1)
+    monkeypatch.setattr("segue.gateway.connecting.STEADY_SECONDS", 0.02)
     monkeypatch.setattr("segue.gateway.connecting.KEPT_SECONDS", 0.1)
+    states, come_to = set[str](), Link.come_to
+
+    def noted(link: Link, state: LinkState) -> bool:
+        states.add(state)
+        return come_to(link, state)
+
+    monkeypatch.setattr(Link, "come_to", noted)
     platform = Silent(Stage())
     building = Building(store, Stage(), only=[platform])
     link = building.gateway.connections[0].link
-    states: set[str] = set()
 
     async def work() -> None:
-        while link.failures < MOST_FAILURES or link.state is not LinkState.RESTING:
-            states.add(link.state)
-            await asyncio.sleep(0.02)
+        await until(lambda: link.failures >= MOST_FAILURES and link.state is LinkState.RESTING)
         await until(lambda: [one.state for one in store.read(OWNER, lambda tx: tx.leases.links())] == ["resting"])
 
     building.run(work)
-    assert states == {"connecting", "failed"}
+    assert states == {"connecting", "failed", "resting"}
     (row,) = store.read(OWNER, lambda tx: tx.leases.links())
     assert (row.failures, row.trouble) == (MOST_FAILURES, "ConnectionError: Nobody answered.")
 

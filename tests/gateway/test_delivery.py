@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 from lane_house import Building, dm
+from waiting import DEADLINE, until
 
 from segue.core.chunks import MEASURES, chunks
 from segue.core.events import Reply
@@ -22,6 +23,11 @@ from segue.testing import ScriptedModel, ScriptedPlatform, Stage
 from segue.testing.platform import TRAITS
 
 EVERY = ("pending", "sending", "unknown", "delivered", "dead")
+
+
+@pytest.fixture(autouse=True)
+def _brief_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("segue.gateway.delivery.pause_after", lambda attempts: 0.1 * pause_after(attempts))
 
 
 def letters(store: SqlStore) -> list[Letter]:
@@ -88,6 +94,7 @@ def test_what_a_platform_never_confirms_is_given_up_in_the_end(
     assert [(one.state, one.attempts, one.reason) for one in letters(store)] == [("dead", 2, "KeyError: 'message_id'")]
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize("sent", [Sent(cast(str, 12345)), None], ids=["a number", "nothing"])
 def test_a_platform_that_names_it_in_an_odd_way_has_it(store: SqlStore, sent: Sent) -> None:
     stage = Stage()
@@ -97,21 +104,22 @@ def test_a_platform_that_names_it_in_an_odd_way_has_it(store: SqlStore, sent: Se
 
 
 @pytest.mark.parametrize("kind", [SendRefused, SendUnknown])
-def test_what_a_platform_says_of_its_failure_can_be_kept(store: SqlStore, kind: type[SendFailed]) -> None:
+def test_what_a_platform_says_of_its_failure_can_be_kept(
+    store: SqlStore, kind: type[SendFailed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("segue.gateway.delivery.pause_after", lambda _: 3600.0)
+    monkeypatch.setattr("segue.gateway.gateway.LEAVING_SECONDS", 0.1)
     stage = Stage()
     platform = Odd(stage, raising(kind("no\x00such\nchat: \ud83d " + "x" * 10_000)))
     building = Building(store, stage, only=[platform])
 
     async def work() -> None:
         stage.say(dm(), "hello")
-        async with asyncio.timeout(10):
-            while not (found := letters(store)) or not found[0].reason:
-                await asyncio.sleep(0.02)
-        [letter] = found
+        await until(lambda: any(one.reason for one in letters(store)))
+        [letter] = letters(store)
         assert letter.attempts == platform.asked == 1
         assert (letter.reason or "").startswith("nosuch chat: ")
         assert len(letter.reason or "") == LONGEST_REASON
-        await building.quiet()
 
     building.run(work)
 
@@ -133,6 +141,7 @@ class Strict(ScriptedPlatform):
         return sent
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize("units", list(Units))
 def test_the_mark_of_what_is_sent_again_has_room(store: SqlStore, units: Units) -> None:
     said = "🙂" * 60
@@ -144,6 +153,7 @@ def test_the_mark_of_what_is_sent_again_has_room(store: SqlStore, units: Units) 
     assert "".join(text.removeprefix(MARK) for text in again) == said
 
 
+@pytest.mark.on_file
 def test_where_there_is_no_room_for_the_mark_the_words_go_before(store: SqlStore) -> None:
     stage = Stage(has_key=False)
     platform = Strict(stage, TRAITS._replace(longest=20))
@@ -151,6 +161,7 @@ def test_where_there_is_no_room_for_the_mark_the_words_go_before(store: SqlStore
     assert stage.posted_to("alice") == ["x" * 20] * 2
 
 
+@pytest.mark.on_file
 def test_where_what_is_sent_has_a_key_a_piece_is_as_long_as_it_may_be(store: SqlStore) -> None:
     stage, said = Stage(), "x" * 250
     platform = Strict(stage, TRAITS._replace(longest=100))
@@ -171,21 +182,37 @@ def test_chats_in_which_nothing_is_answered_do_not_stop_the_others(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("segue.gateway.delivery.LONGEST_SEND", 0.5)
+    monkeypatch.setattr("segue.gateway.gateway.LEAVING_SECONDS", 0.1)
     stage = Stage()
     building = Building(store, stage, only=[Hanging(stage)])
 
     async def work() -> None:
         for number in range(MOST_CHATS):
             stage.say(dm(f"silent{number}"), "hello")
-        async with asyncio.timeout(20):
-            while sum(letter.attempts > 0 for letter in letters(store)) < MOST_CHATS:
-                await asyncio.sleep(0.05)
-            stage.say(dm("bob"), "and me?")
-            while not stage.posted_to("bob"):
-                await asyncio.sleep(0.05)
-            while not (unknown := [letter for letter in letters(store) if letter.state == "unknown"]):
-                await asyncio.sleep(0.05)
-        assert unknown[0].reason == "The platform did not answer within 0.5 seconds."
+        await until(lambda: sum(letter.attempts > 0 for letter in letters(store)) == MOST_CHATS)
+        stage.say(dm("bob"), "and me?")
+        await until(lambda: stage.posted_to("bob"))
+        await until(lambda: any(letter.reason for letter in letters(store)))
+        assert {letter.reason for letter in letters(store)} == {None, "The platform did not answer within 0.5 seconds."}
+
+    building.run(work)
+
+
+@pytest.mark.parametrize("rounds", range(4))
+@pytest.mark.on_file
+def test_whoever_ends_it_in_the_moment_in_which_it_is_woken_ends_it(store: SqlStore, rounds: int) -> None:
+    building = Building(store, Stage())
+    delivery = building.gateway.connections[0].delivery
+
+    async def work() -> None:
+        await until(lambda: delivery.is_running and delivery.is_idle())
+        working = next(task for task in asyncio.all_tasks() if "Delivery.run" in repr(task.get_coro()))
+        delivery.wake()
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+        working.cancel()
+        await asyncio.wait({working}, timeout=DEADLINE)
+        assert working.cancelled()
 
     building.run(work)
 
@@ -211,7 +238,7 @@ def test_a_platform_that_is_busy_is_given_time_even_if_it_asks_for_none(store: S
     ask(Building(store, stage, only=[platform]))
     assert stage.posted_to("alice") == ["You said: hello"]
     gaps = [after - before for before, after in pairwise(platform.moments)]
-    assert [gap >= pause_after(number) - 0.05 for number, gap in enumerate(gaps, 1)] == [True, True]
+    assert [gap >= 0.1 * pause_after(number) - 0.05 for number, gap in enumerate(gaps, 1)] == [True, True]
 
 
 def test_where_much_waits_to_be_sent_it_is_not_gone_through_for_every_answer(
@@ -233,14 +260,14 @@ def test_where_much_waits_to_be_sent_it_is_not_gone_through_for_every_answer(
     async def work() -> None:
         for number in range(6):
             stage.say(dm(f"silent{number}"), "hello")
-        async with asyncio.timeout(20):
-            while sum(letter.attempts > 0 for letter in letters(store)) < 6:
-                await asyncio.sleep(0.01)
-        await asyncio.sleep(0.6)
+        await until(lambda: sum(letter.attempts > 0 for letter in letters(store)) == 6)
         monkeypatch.setattr(SqlOutbox, "unsent", counted)
+        monkeypatch.setattr("segue.gateway.delivery.LOOK_SECONDS", 3600.0)
+        building.gateway.sent()
+        await until(lambda: looks, "the last look for a long time")
         for _ in range(100):
             building.gateway.sent()
             await asyncio.sleep(0.002)
 
     building.run(work)
-    assert looks <= 3
+    assert looks == 1

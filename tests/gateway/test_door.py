@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partialmethod
 
 import pytest
+from waiting import DEADLINE, until
 
 from segue.agent.door import Door
 from segue.core.errors import Invalid, StoreBusy
@@ -22,6 +23,12 @@ from segue.storage.indexing import BATCH
 from segue.storage.sqlite import SqliteEngine
 from segue.storage.sqlite_search import SqliteSearch
 from segue.storage.store import SqlStore
+
+
+@pytest.fixture(autouse=True)
+def _quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which disk is a slow one does not depend on the machine."""
+    monkeypatch.setattr("segue.storage.sqlite.QUICK_SECONDS", 2 * DEADLINE)
 
 
 def begin(tx: Transaction, name: str) -> str:
@@ -101,7 +108,7 @@ def test_who_else_writes_is_waited_for_by_a_thread_and_nobody_overtakes(store: S
 
     def hold(_tx: Transaction) -> None:
         is_held.set()
-        may_go.wait(10)
+        may_go.wait(DEADLINE)
 
     def note(_tx: Transaction, number: int) -> threading.Thread:
         order.append(number)
@@ -136,14 +143,14 @@ def test_who_else_writes_is_waited_for_by_a_thread_and_nobody_overtakes(store: S
 def test_a_slow_disk_keeps_nobody_waiting(store: SqlStore, engine: SqliteEngine) -> None:
     door = Door(store, OWNER)
     with engine.alone() as writer:
-        writer.commit_seconds = 0.1
+        writer.commit_seconds = 2 * DEADLINE
     assert asyncio.run(door.write(lambda _tx: threading.current_thread())) is not threading.main_thread()
     door.close()
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_whoever_comes_in_waits_for_one_thing_at_most(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("segue.storage.store.AT_ONCE_SECONDS", 0.0)
+    monkeypatch.setattr("segue.storage.store.AT_ONCE_SECONDS", -1.0)
     door, done = Door(store, OWNER), list[int]()
     waits: list[int] = []
 
@@ -219,7 +226,7 @@ def test_a_door_serves_one_loop_after_another(store: SqlStore) -> None:
     loop.run_forever()
     assert filling.done()
     loop.close()
-    assert asyncio.run(asyncio.wait_for(door.write(begin, "next"), 10)) == "next"
+    assert asyncio.run(asyncio.wait_for(door.write(begin, "next"), DEADLINE)) == "next"
     door.close()
 
 
@@ -296,17 +303,18 @@ def test_long_messages_are_taken_into_the_index_beside_also_after_that_could_not
             raise RuntimeError("can't start new thread")
         start(thread)
 
+    async def is_begun() -> bool:
+        return (await door.read(lambda tx: tx.search.state())).indexed_to > 0
+
     async def work() -> None:
         await door.write(begin, "talk")
         for number in range(BATCH):
             await door.write(append_message, "talk", draft("user", f"lisbon {number} " * 500, 1.0))
         monkeypatch.setattr(threading.Thread, "start", refused_once)
-        for _ in range(2):
-            await door.write(append_message, "talk", draft("user", "and one more", 1.0))
-            await asyncio.sleep(0.1)
-        async with asyncio.timeout(20):
-            while not (await door.read(lambda tx: tx.search.state())).indexed_to:
-                await asyncio.sleep(0.01)
+        await door.write(append_message, "talk", draft("user", "and one more", 1.0))
+        await until(lambda: refusals, "a refusal")
+        await door.write(append_message, "talk", draft("user", "and one more", 1.0))
+        await until(is_begun, "the index")
 
     asyncio.run(work())
     door.close()

@@ -1,10 +1,10 @@
 """The row of an answer that is being shown: what may be shown, and what becomes of it."""
 
-import asyncio
 from collections.abc import Callable
 
 import pytest
-from lane_house import Building, dm
+from lane_house import Building, HeldModel, dm
+from waiting import until
 
 from segue.core.events import Reply
 from segue.core.inbox import Entry
@@ -19,11 +19,17 @@ from segue.sessions.delivering import Envelope, Posting, begin_sending, envelope
 from segue.sessions.drafting import Drafted, Unshown, begin_draft, may_show_more, note_shown, note_unshown
 from segue.sessions.turning import Outcome
 from segue.storage.store import SqlStore
-from segue.testing import ScriptedModel, Stage
+from segue.testing import Stage
 from segue.testing.platform import TRAITS
 
 LANE = "agent:main:scripted:dm:alice"
 POSTING = Posting(lambda _platform, _account: TRAITS)
+
+
+@pytest.fixture(autouse=True)
+def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was left there is not waited for in the end."""
+    monkeypatch.setattr("segue.gateway.gateway.LEAVING_SECONDS", 0.01)
 
 
 class Desk:
@@ -57,15 +63,14 @@ class Desk:
 
 def during_a_turn(store: SqlStore, look: Callable[[Desk], None]) -> None:
     """While a model thinks and nothing is delivered."""
-    stage = Stage()
-    building = Building(store, stage, model=ScriptedModel(lambda _: Reply("one two three"), pause=0.4))
+    stage, model = Stage(), HeldModel(lambda _: Reply("one two three"))
+    building = Building(store, stage, model=model)
 
     async def work() -> None:
         stage.say(dm(), "what time is it?")
-        async with asyncio.timeout(10):
-            while not store.read(OWNER, lambda tx: tx.inbox.listed(("running",))):
-                await asyncio.sleep(0.01)
+        await until(lambda: store.read(OWNER, lambda tx: tx.inbox.listed(("running",))))
         look(Desk(store))
+        model.release()
 
     building.run(work)
 

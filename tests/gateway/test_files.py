@@ -1,6 +1,5 @@
 """Files in a conversation: what people send is kept and told of, and an owner's agent can send some itself."""
 
-import asyncio
 import hashlib
 import json
 import subprocess
@@ -12,6 +11,7 @@ import pytest
 from lane_house import dm
 from obedient_model import Obedient
 from serving_house import Served, use_obedient_model, write_settings
+from waiting import until
 
 from segue.app.connecting import files_of
 from segue.core.attachments import Attachment, place_of
@@ -161,19 +161,22 @@ def test_a_purge_takes_the_files_along_that_nothing_else_needs(house: House, run
     assert (house.place(b"one").exists(), house.place(b"both").exists()) == (False, True)
 
 
-def test_a_message_that_was_deleted_before_its_answer_is_not_answered(house: House) -> None:
+def test_a_message_that_was_deleted_before_its_answer_is_not_answered(house: House, tmp_path: Path) -> None:
     """The first one is being answered, the second waits and is taken back."""
+    may_end = tmp_path / "may-end"
+    first = f"wait until {may_end}"
 
     async def work() -> None:
-        await house.served.receive(Inbound(YOU, "m1", "wait 0.5"))
-        await asyncio.sleep(0.2)
+        await house.served.receive(Inbound(YOU, "m1", first))
+        await until(lambda: Obedient.asked)
         await house.served.receive(Inbound(YOU, "m2", "never mind"))
         await house.served.withdraw(YOU, "m2")
         await house.served.withdraw(YOU, "m1")
+        may_end.touch()
         await house.served.quiet()
 
     house.served.run(work)
-    assert house.stage.posted_to("owner") == ["You said: wait 0.5"]
+    assert house.stage.posted_to("owner") == [f"You said: {first}"]
     house.served.close()
 
 
@@ -181,13 +184,15 @@ def test_the_file_of_a_message_that_was_heard_in_the_middle_of_an_answer_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     house = House(tmp_path / "home", monkeypatch)
-    tool = 'use terminal {"command": "sleep 0.6"}'
+    begun, may_end = tmp_path / "begun", tmp_path / "may-end"
+    tool = f'use terminal {{"command": "touch {begun}; until [ -e {may_end} ]; do sleep 0.02; done", "timeout": 500}}'
 
     async def work() -> None:
         house.stage.say(YOU, tool)
-        await asyncio.sleep(0.3)
+        await until(begun.exists)
         file = await house.keep(b"in the middle", "late.txt")
         await house.served.receive(Inbound(YOU, "m9", "/steer look at this", files=(file,)))
+        may_end.touch()
         await house.served.quiet()
 
     house.served.run(work)
@@ -199,16 +204,17 @@ def test_the_file_of_a_message_that_was_heard_in_the_middle_of_an_answer_stays(
 
 
 def take_lane(tx: Transaction) -> None:
-    tx.leases.take(lane_lease(tx.lanes.listed()[0].key), "another run", "owner", 15.0)
+    tx.leases.take(lane_lease(tx.lanes.listed()[0].key), "another run", "owner", 3600.0)
 
 
-def test_only_who_answers_and_sends_there_can_enclose_a_file(house: House) -> None:
+def test_only_who_answers_and_sends_there_can_enclose_a_file(house: House, tmp_path: Path) -> None:
     """A gateway that has lost the lane, or does not have the platform, sends nothing."""
     refused: list[str] = []
+    may_end = tmp_path / "may-end"
 
     async def work() -> None:
-        house.stage.say(YOU, "wait 1")
-        await asyncio.sleep(0.4)
+        house.stage.say(YOU, f"wait until {may_end}")
+        await until(lambda: Obedient.asked)
         file, store = await house.keep(b"x", "x.txt"), house.served.store
         posting = Posting(lambda _platform, _account: TRAITS)
         session = store.read(OWNER, lambda tx: next(lane.session_id for lane in tx.lanes.listed()))
@@ -217,6 +223,7 @@ def test_only_who_answers_and_sends_there_can_enclose_a_file(house: House) -> No
                 store.write(OWNER, enclose, posting, "another run", session or "", file, "", 1.0)
             refused.append(str(caught.value))
             store.write(OWNER, take_lane)
+        may_end.touch()
 
     house.served.run(work)
     assert refused == [

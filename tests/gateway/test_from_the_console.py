@@ -1,10 +1,11 @@
 """What is done at the console while a gateway runs: it notices by itself."""
 
-import asyncio
 import time
 from datetime import UTC, datetime
 
-from lane_house import Building, dm, echo
+import pytest
+from lane_house import Building, HeldModel, dm, echo
+from waiting import until
 
 from segue.core.errors import ModelError
 from segue.core.events import Reply
@@ -19,6 +20,12 @@ from segue.storage.store import SqlStore
 from segue.testing import ScriptedModel, Stage
 
 ALICE = "agent:main:scripted:dm:alice"
+
+
+@pytest.fixture(autouse=True)
+def _often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What others put down is noticed soon."""
+    monkeypatch.setattr("segue.gateway.lanes.LOOK_SECONDS", 0.05)
 
 
 def test_a_message_that_is_retried_is_answered_by_the_gateway_that_runs(store: SqlStore) -> None:
@@ -48,18 +55,18 @@ def test_a_message_that_is_retried_is_answered_by_the_gateway_that_runs(store: S
 
 
 def test_a_message_that_is_cancelled_while_another_is_answered_is_not_answered(store: SqlStore) -> None:
-    stage = Stage()
-    building = Building(store, stage, model=ScriptedModel(echo, pause=0.3))
+    stage, model = Stage(), HeldModel()
+    building = Building(store, stage, model=model)
 
     async def work() -> None:
         stage.say(dm(), "one")
-        await asyncio.sleep(0.15)
+        await building.asked()
         stage.say(dm(), "two")
         stage.say(dm(), "three")
-        async with asyncio.timeout(5):
-            while len(waiting := store.read(OWNER, lambda tx: tx.inbox.waiting(ALICE))) < 2:
-                await asyncio.sleep(0.01)
+        await building.taken_in()
+        waiting = store.read(OWNER, lambda tx: tx.inbox.waiting(ALICE))
         store.write(OWNER, cancel_messages, [waiting[0].id], time.time())
+        model.release()
         await building.quiet()
 
     building.run(work)
@@ -73,9 +80,7 @@ def test_after_a_reset_at_the_console_the_conversation_is_a_new_one(store: SqlSt
     async def work() -> None:
         stage.say(dm(), "one")
         await building.quiet()
-        async with asyncio.timeout(5):
-            while store.read(OWNER, lambda tx: tx.leases.unexpired("lane:")):
-                await asyncio.sleep(0.01)
+        await until(lambda: not store.read(OWNER, lambda tx: tx.leases.unexpired("lane:")))
         store.write(OWNER, renew_lane, ALICE, "fresh", datetime.now(UTC), Hand("console", lambda _: False))
         stage.say(dm(), "two")
         await building.quiet()
@@ -95,12 +100,10 @@ def test_people_in_a_chat_are_not_told_where_a_conversation_is_open(store: SqlSt
     def open_at_the_console(tx: Transaction, session_id: str) -> Lease:
         now = tx.leases.now()
         tx.leases.add_run(Run("cli", "segue chat", "ceo-laptop.corp.example", "boot", 4242, "1", now, now))
-        return tx.leases.take(session_lease(session_id), "cli", "scripted:alice", 60)
+        return tx.leases.take(session_lease(session_id), "cli", "scripted:alice", 3600.0)
 
     async def told(count: int) -> None:
-        async with asyncio.timeout(10):
-            while len(stage.posted_to("alice")) < count:
-                await asyncio.sleep(0.02)
+        await until(lambda: len(stage.posted_to("alice")) >= count, f"message {count}")
 
     async def work() -> None:
         stage.say(dm(), "hello")

@@ -5,8 +5,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from lane_house import Building, dm, echo
+from lane_house import Building, HeldModel, dm, echo, let_time_pass
 from places import Probe
+from waiting import until
 
 from segue.core.errors import ModelError
 from segue.core.events import Reply, ToolCall
@@ -31,15 +32,20 @@ from segue.testing import ScriptedModel, ScriptedPlatform, Stage
 ALICE = "agent:main:scripted:dm:alice"
 
 
-def beside(building: Building, *lines: str) -> list[str]:
-    """Say something, and the lines while it is answered; what could be read then."""
+def beside(building: Building, model: HeldModel, *lines: str, told: int = 0) -> list[str]:
+    """Say something, and the lines while it is answered; what could be read then.
+
+    The answer comes when so many other things have been told.
+    """
 
     async def work() -> None:
         building.stage.say(dm(), "one")
-        while not building.model.asked:
-            await asyncio.sleep(0.01)
+        await building.asked()
         for line in lines:
             building.stage.say(dm(), line)
+        await building.taken_in()
+        await until(lambda: len(building.stage.posted) >= told)
+        model.release()
         await building.quiet()
 
     building.run(work)
@@ -47,14 +53,14 @@ def beside(building: Building, *lines: str) -> list[str]:
 
 
 def test_everything_that_is_queued_has_a_turn_of_its_own_in_its_order(store: SqlStore) -> None:
-    building = Building(store, Stage(), model=ScriptedModel(echo, pause=0.1))
-    posted = beside(building, "/queue two", "/q three", "/queue four")
+    building = Building(store, Stage(), model=(model := HeldModel()))
+    posted = beside(building, model, "/queue two", "/q three", "/queue four")
     assert posted == [f"You said: {word}" for word in ("one", "two", "three", "four")]
 
 
 def test_a_burst_of_photos_is_answered_together(store: SqlStore) -> None:
-    stage = Stage()
-    building = Building(store, stage, model=ScriptedModel(lambda _: Reply("Seen."), pause=0.3))
+    stage, model = Stage(), HeldModel(lambda _: Reply("Seen."))
+    building = Building(store, stage, model=model)
     photos = [f"data:image/png;base64,{number}" for number in range(5)]
 
     def photo(number: int, url: str) -> Inbound:
@@ -63,10 +69,10 @@ def test_a_burst_of_photos_is_answered_together(store: SqlStore) -> None:
 
     async def work() -> None:
         stage.say(dm(), "one")
-        while not building.model.asked:
-            await asyncio.sleep(0.01)
+        await building.asked()
         for number, url in enumerate(photos):
             await building.gateway.desk.receive(photo(number, url))
+        model.release()
         await building.quiet()
 
     building.run(work)
@@ -77,27 +83,25 @@ def test_a_burst_of_photos_is_answered_together(store: SqlStore) -> None:
     assert stage.posted_to("alice") == ["Seen.", "Seen."]
 
 
-def test_what_is_queued_is_kept_while_its_platform_is_not_connected(store: SqlStore) -> None:
+def test_what_is_queued_is_kept_while_its_platform_is_not_connected(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lanes, "LOOK_SECONDS", 0.05)
     stage = Stage()
-    building = Building(store, stage, model=ScriptedModel(echo, pause=30.0))
-    building.gateway.drain_seconds = 0.1
+    building = Building(store, stage, model=HeldModel())
+    building.gateway.drain_seconds = 0.01
 
     async def cut_off() -> None:
         stage.say(dm(), "one")
-        while not building.model.asked:
-            await asyncio.sleep(0.01)
+        await building.asked()
         for line in ("/queue two", "/queue three"):
             stage.say(dm(), line)
-        while stage.waiting():
-            await asyncio.sleep(0.01)
+        await building.taken_in()
 
     building.run(cut_off)
     away = Building(store, Stage(), name="away", only=[ScriptedPlatform(Stage(), "other")])
 
-    async def passes() -> None:
-        await asyncio.sleep(0.5)
-
-    away.run(passes)
+    away.run(lambda: away.lane_looks.more(3))
     assert stage.posted == []
     back = Building(store, stage, name="back")
     back.run(back.quiet)
@@ -106,8 +110,8 @@ def test_what_is_queued_is_kept_while_its_platform_is_not_connected(store: SqlSt
 
 @pytest.mark.parametrize("command", ["/new", "/reset"])
 def test_a_new_conversation_cancels_what_waits(store: SqlStore, command: str) -> None:
-    building = Building(store, Stage(), model=ScriptedModel(echo, pause=5.0))
-    posted = beside(building, "two", "/queue three", command)
+    building = Building(store, Stage(), model=(model := HeldModel()))
+    posted = beside(building, model, "two", "/queue three", command)
     assert len(posted) == 1
     assert posted[0].startswith("A new conversation begins.")
     cancelled = store.read(OWNER, lambda tx: tx.inbox.listed(("cancelled",)))
@@ -119,7 +123,7 @@ def test_steering_is_heard_by_the_answer_that_is_being_written(store: SqlStore) 
 
     async def waits(_: dict[str, Any]) -> str:
         has_begun.set()
-        await asyncio.wait_for(has_spoken.wait(), 10)
+        await has_spoken.wait()
         return "fine"
 
     def answer(request: Request) -> Reply:
@@ -135,9 +139,7 @@ def test_steering_is_heard_by_the_answer_that_is_being_written(store: SqlStore) 
         stage.say(dm(), "soup")
         await has_begun.wait()
         stage.say(dm(), "/steer with leeks")
-        while not store.read(OWNER, lambda tx: tx.inbox.waiting(ALICE)):
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(0.1)
+        await building.taken_in()
         has_spoken.set()
         await building.quiet()
 
@@ -153,8 +155,8 @@ def test_a_lane_in_which_everything_was_heard_is_left_alone(store: SqlStore, mon
         return take_lane(tx, key, *rest)
 
     monkeypatch.setattr(lanes, "take_lane", counted)
-    building = Building(store, Stage(), model=ScriptedModel(echo, pause=0.2))
-    assert beside(building, "/status")[-1] == "You said: one"
+    building = Building(store, Stage(), model=(model := HeldModel()))
+    assert beside(building, model, "/status", told=1)[-1] == "You said: one"
     assert len(taken) <= 3
 
 
@@ -173,18 +175,18 @@ def test_who_is_to_be_heard_is_not_heard_before_those_who_came_too_late_for_an_e
         return echo(request)
 
     queue = QueueRules(QueueMode.STEER, timedelta(0))
-    building = Building(store, stage, model=ScriptedModel(answer, pause=0.1), tools=[Probe(look)], queue=queue)
+    building = Building(store, stage, model=(model := HeldModel(answer)), tools=[Probe(look)], queue=queue)
 
     async def work() -> None:
         stage.say(dm(), "one")
-        while not building.model.asked:
-            await asyncio.sleep(0.01)
+        await building.asked()
         stage.say(dm(), "/queue two")
         stage.say(dm(), "three")
+        await building.taken_in()
+        model.release()
         await is_used.wait()
         stage.say(dm(), "four")
-        while stage.waiting():
-            await asyncio.sleep(0.01)
+        await building.taken_in()
         may_end.set()
         await building.quiet()
 
@@ -194,15 +196,16 @@ def test_who_is_to_be_heard_is_not_heard_before_those_who_came_too_late_for_an_e
 
 
 def test_what_comes_meanwhile_is_answered_together_also_where_adapters_name_each_message(store: SqlStore) -> None:
-    stage = Stage()
-    building = Building(store, stage, model=ScriptedModel(echo, pause=0.1))
+    stage, model = Stage(), HeldModel()
+    building = Building(store, stage, model=model)
 
     async def work() -> None:
         stage.say(dm(message_id="1"), "one")
-        while not building.model.asked:
-            await asyncio.sleep(0.01)
+        await building.asked()
         stage.say(dm(message_id="2"), "two")
         stage.say(dm(message_id="3"), "three")
+        await building.taken_in()
+        model.release()
         await building.quiet()
 
     building.run(work)
@@ -214,7 +217,7 @@ def test_no_more_steers_an_agent_than_may_wait(store: SqlStore, drop: Drop) -> N
     stage, have_come = Stage(), asyncio.Event()
 
     async def look(_arguments: dict[str, Any]) -> str:
-        await asyncio.wait_for(have_come.wait(), 10)
+        await have_come.wait()
         return "looked"
 
     def answer(request: Request) -> Reply:
@@ -227,12 +230,10 @@ def test_no_more_steers_an_agent_than_may_wait(store: SqlStore, drop: Drop) -> N
 
     async def work() -> None:
         stage.say(dm(), "go")
-        while not model.asked:
-            await asyncio.sleep(0.01)
+        await building.asked()
         for number in range(8):
             stage.say(dm(), f"n{number}")
-        while stage.waiting():
-            await asyncio.sleep(0.01)
+        await building.taken_in()
         assert len(store.read(OWNER, lambda tx: tx.inbox.waiting(ALICE))) == 3
         have_come.set()
         await building.quiet()
@@ -247,7 +248,7 @@ def test_what_is_taken_back_before_the_agent_has_heard_it_is_never_heard(store: 
     stage, is_taken_back = Stage(), asyncio.Event()
 
     async def look(_arguments: dict[str, Any]) -> str:
-        await asyncio.wait_for(is_taken_back.wait(), 10)
+        await is_taken_back.wait()
         return "looked"
 
     def answer(request: Request) -> Reply:
@@ -262,15 +263,12 @@ def test_what_is_taken_back_before_the_agent_has_heard_it_is_never_heard(store: 
 
     async def work() -> None:
         stage.say(dm(), "book a table")
-        while not model.asked:
-            await asyncio.sleep(0.01)
+        await building.asked()
         stage.say(dm(), "/steer pay with my card 4111", message_id="x")
-        while not entries("waiting"):
-            await asyncio.sleep(0.01)
+        await building.taken_in()
         if how == "edited":
             stage.say(dm(), "/steer pay in cash", message_id="x", edit="1")
-            while stage.waiting():
-                await asyncio.sleep(0.01)
+            await building.taken_in()
         else:
             store.write(OWNER, cancel_messages, [entries("waiting")[0].id], 1.0)  # as at the console
         is_taken_back.set()
@@ -306,8 +304,8 @@ def test_what_the_program_says_by_itself_is_held_back_like_an_answer(store: SqlS
 
     stage, policy = Stage(), SendPolicy(default=Action.DENY if is_denied else Action.ALLOW)
     rules = QueueRules(QueueMode.FOLLOWUP, timedelta(0), cap=1, drop=Drop.NEW)
-    model = ScriptedModel(fails, pause=0.1)
-    posted = beside(Building(store, stage, model=model, policy=policy, queue=rules), "fail", "too many", "/help")
+    model = HeldModel(fails)
+    posted = beside(Building(store, stage, model=model, policy=policy, queue=rules), model, "fail", "too many", "/help")
     assert ("The key is wrong." in str(posted), TOO_MANY in posted) == (not is_denied, not is_denied)
     assert any("/help" in text for text in posted)  # whoever gives a command is always answered
     suppressed = store.read(OWNER, lambda tx: tx.outbox.listed(["suppressed"]))
@@ -317,13 +315,13 @@ def test_what_the_program_says_by_itself_is_held_back_like_an_answer(store: SqlS
 @pytest.mark.parametrize("notify", [True, False])
 def test_a_reset_is_told_only_where_people_want_to_know(store: SqlStore, notify: bool) -> None:
     stage = Stage()
-    brief = ResetPolicies(ResetPolicy(ResetMode.IDLE, idle=timedelta(seconds=0.2), notify=notify))
+    brief = ResetPolicies(ResetPolicy(ResetMode.IDLE, idle=timedelta(hours=1), notify=notify))
     building = Building(store, stage, policies=brief)
 
     async def work() -> None:
         stage.say(dm(), "one")
         await building.quiet()
-        await asyncio.sleep(0.4)
+        let_time_pass(store, timedelta(hours=2))
         stage.say(dm(), "two")
         await building.quiet()
 
@@ -338,7 +336,7 @@ def test_a_reset_is_told_only_where_people_want_to_know(store: SqlStore, notify:
 def test_in_a_group_one_stops_ones_own_turn_unless_it_is_everybodys(store: SqlStore, is_shared: bool) -> None:
     stage = Stage()
     keys = KeyRules(group_sessions_per_user=not is_shared)
-    building = Building(store, stage, model=ScriptedModel(echo, pause=0.3), keys=keys)
+    building = Building(store, stage, model=(model := HeldModel()), keys=keys)
 
     def of(person: str) -> SessionSource:
         return SessionSource(
@@ -347,9 +345,10 @@ def test_in_a_group_one_stops_ones_own_turn_unless_it_is_everybodys(store: SqlSt
 
     async def work() -> None:
         stage.say(of("alice"), "a long task")
-        while not building.model.asked:
-            await asyncio.sleep(0.01)
+        await building.asked()
         stage.say(of("bob"), "/stop")
+        await building.taken_in()
+        model.release()
         await building.quiet()
         stage.say(of("bob"), "hello")
         await building.quiet()
@@ -364,7 +363,14 @@ def test_in_a_group_one_stops_ones_own_turn_unless_it_is_everybodys(store: SqlSt
 def test_more_lanes_than_can_be_worked_in_have_their_turn_in_order(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("segue.gateway.lanes.MOST_AT_WORK", 2)
+    monkeypatch.setattr(lanes, "MOST_AT_WORK", 2)
+    begin, begun = lanes.Lanes._begin, list[str]()
+
+    def noted(self: lanes.Lanes, key: str) -> None:
+        begun.append(key)
+        begin(self, key)
+
+    monkeypatch.setattr(lanes.Lanes, "_begin", noted)
     stage = Stage()
     building = Building(store, stage)
 
@@ -375,8 +381,7 @@ def test_more_lanes_than_can_be_worked_in_have_their_turn_in_order(
         await building.quiet()
 
     building.run(work)
-    chats = list(dict.fromkeys(one.route["chat_id"] for one in stage.posted))
-    assert chats == [f"lane{number}" for number in range(12)]
+    assert list(dict.fromkeys(begun)) == [f"agent:main:scripted:dm:lane{number}" for number in range(12)]
     for number in range(12):
         heard = " ".join(stage.posted_to(f"lane{number}"))
         assert heard.index(f"first {number}") < heard.index(f"second {number}")

@@ -182,7 +182,7 @@ def test_what_somebody_said_is_in_no_byte_for_another(houses: Houses, door: str)
             (first, *_) = houses.served.store.read(OWNER, conversation, session)
             assert "s3cret" in str(first["content"]), "and nobody has moved it or taken it back"
 
-    houses.served.run(work, 110.0)
+    houses.served.run(work)
 
 
 def test_without_scopes_nearly_every_door_would_leak(houses: Houses, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,7 +194,7 @@ def test_without_scopes_nearly_every_door_would_leak(houses: Houses, monkeypatch
     async def work() -> None:
         found.extend(await leaks(houses, dm("bert"), await anna_speaks(houses)))
 
-    houses.served.run(work, 110.0)
+    houses.served.run(work)
     for door in ("/search zebra", "/resume Zebra 1", "/resume 2", "/history", "use session_search"):
         assert any(line.startswith(door) for line in found), door
 
@@ -213,7 +213,7 @@ def test_who_said_it_gets_it_back_through_the_same_doors(houses: Houses) -> None
         assert "s3cret-1" in (await houses.say(group("anna"), "/history")).everything
         assert "s3cret-0" not in (await houses.say(group("anna"), search("zebrafish0"))).everything
 
-    houses.served.run(work, 110.0)
+    houses.served.run(work)
 
 
 def test_a_thread_has_what_was_said_in_it_and_nobodys_direct_messages(houses: Houses) -> None:
@@ -231,7 +231,7 @@ def test_a_thread_has_what_was_said_in_it_and_nobodys_direct_messages(houses: Ho
             for line in doors("zebrafish", [houses.session_of("agent:main:dm:anna")], "Zebra"):
                 assert "s3cret" not in (await houses.say(thread(person), line)).everything, line
 
-    houses.served.run(work, 110.0)
+    houses.served.run(work)
 
 
 def test_an_owner_in_a_group_leaves_their_direct_messages_at_home(houses: Houses) -> None:
@@ -247,7 +247,7 @@ def test_an_owner_in_a_group_leaves_their_direct_messages_at_home(houses: Houses
             assert "terminal" not in tools
         assert "s3cret" in (await houses.say(dm("owner"), "/new", "/search zebrafish")).everything
 
-    houses.served.run(work, 110.0)
+    houses.served.run(work)
 
 
 def test_a_conversation_is_handed_over_by_owners_alone_and_said_only_there(houses: Houses) -> None:
@@ -261,7 +261,7 @@ def test_a_conversation_is_handed_over_by_owners_alone_and_said_only_there(house
         heard = await houses.say(dm("bert"), *doors("leek", [], "leek"))
         assert "s3cret" not in heard.everything
 
-    houses.served.run(work, 110.0)
+    houses.served.run(work)
 
 
 def test_the_notice_of_a_reset_goes_to_whom_it_concerns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,10 +2,11 @@
 
 import asyncio
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 
 import pytest
-from lane_house import Building, dm, echo
+from lane_house import Building, HeldModel, dm, let_time_pass
+from waiting import until
 
 from segue.core.access import AccessRules, DmAccess
 from segue.core.commands import Command
@@ -27,7 +28,6 @@ from segue.core.sources import SessionSource
 from segue.core.usage import Usage
 from segue.gateway import clerk
 from segue.ports.model import Request
-from segue.ports.store import Transaction
 from segue.sessions.admitting import admit_all
 from segue.sessions.commanding import act
 from segue.sessions.commanding.acts import Situation
@@ -137,21 +137,21 @@ def test_status_tells_how_the_agent_answered_with_what_and_at_which_levels(store
     assert posted[-1] == "The model is opus, chosen as opus."
 
 
-def test_stop_ends_what_runs_and_what_waits(store: SqlStore) -> None:
+def test_stop_ends_what_runs_and_what_waits(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As soon as it is put down: nobody looks again in a moment, and the model would say nothing for ever."""
+    for name in ("lanes.LOOK_SECONDS", "gateway.OVERHEAR_SECONDS", "delivery.LOOK_SECONDS"):
+        monkeypatch.setattr(f"segue.gateway.{name}", 3600.0)
     stage = Stage()
-    building = Building(store, stage, model=ScriptedModel(lambda _: Reply("one two three"), pause=30.0))
+    building = Building(store, stage, model=HeldModel())
 
     async def work() -> None:
         stage.say(dm(), "one")
-        while building.gateway.office.running_in(KEY) is None:
-            await asyncio.sleep(0.01)
+        await building.asked()
         stage.say(dm(), "two")
-        await asyncio.sleep(0.1)
+        await building.taken_in()
         stage.say(dm(), "/status")
         stage.say(dm(), "/stop")
-        async with asyncio.timeout(2):
-            while building.gateway.office.running_in(KEY) is not None:
-                await asyncio.sleep(0.01)
+        await until(lambda: building.gateway.office.running_in(KEY) is None)
         await building.quiet()
 
     building.run(work)
@@ -187,16 +187,16 @@ def test_retry_and_undo(store: SqlStore) -> None:
     (QueueMode.FOLLOWUP, ["one", "two", "three", "four"]),
 ])  # fmt: skip
 def test_what_waits_is_answered_as_the_mode_says(store: SqlStore, mode: QueueMode, answers: list[str]) -> None:
-    stage = Stage()
-    building = Building(
-        store, stage, model=ScriptedModel(echo, pause=0.1), queue=QueueRules(mode, debounce=timedelta(0))
-    )
+    stage, model = Stage(), HeldModel()
+    building = Building(store, stage, model=model, queue=QueueRules(mode, debounce=timedelta(0)))
 
     async def work() -> None:
         stage.say(dm(), "one")
-        await asyncio.sleep(0.15)
+        await building.asked()
         for text in ("two", "three", "/queue four"):
             stage.say(dm(), text)
+        await building.taken_in()
+        model.release()
         await building.quiet()
 
     building.run(work)
@@ -206,12 +206,14 @@ def test_what_waits_is_answered_as_the_mode_says(store: SqlStore, mode: QueueMod
 def test_the_newest_interrupts(store: SqlStore) -> None:
     stage = Stage()
     rules = QueueRules(QueueMode.INTERRUPT, debounce=timedelta(0))
-    building = Building(store, stage, model=ScriptedModel(echo, pause=0.2), queue=rules)
+    building = Building(store, stage, model=(model := HeldModel()), queue=rules)
 
     async def work() -> None:
         stage.say(dm(), "one")
-        await asyncio.sleep(0.3)
+        await building.asked()
         stage.say(dm(), "two")
+        await building.taken_in()
+        model.release()
         await building.quiet()
 
     building.run(work)
@@ -223,14 +225,7 @@ def test_a_conversation_that_grew_old_begins_anew_and_says_so(store: SqlStore) -
     stage = Stage()
     idle = ResetPolicies(ResetPolicy(ResetMode.IDLE, idle=timedelta(minutes=5)))
     talk(Building(store, stage, policies=idle), "the leeks are green", "/think high")
-    long_ago = datetime.now(UTC) - timedelta(hours=2)
-
-    def age(tx: Transaction) -> None:
-        lane = tx.lanes.find(KEY)
-        assert lane is not None
-        tx.lanes.change(lane._replace(last_person_at=long_ago))
-
-    store.write(OWNER, age)
+    let_time_pass(store, timedelta(hours=2))
     building = Building(store, stage, policies=idle, name="later")
     posted = talk(building, "good morning")
     reset = store.read(OWNER, lambda tx: tx.lanes.resets(KEY))[-1]
@@ -250,13 +245,15 @@ def test_a_conversation_that_grew_old_begins_anew_and_says_so(store: SqlStore) -
 def test_too_many_are_left_out_visibly_or_refused(store: SqlStore) -> None:
     stage = Stage()
     rules = QueueRules(debounce=timedelta(0), cap=2)
-    building = Building(store, stage, model=ScriptedModel(echo, pause=0.2), queue=rules)
+    building = Building(store, stage, model=(model := HeldModel()), queue=rules)
 
     async def work() -> None:
         stage.say(dm(), "one")
-        await asyncio.sleep(0.3)
+        await building.asked()
         for text in ("two", "three", "four", "five"):
             stage.say(dm(), text)
+        await building.taken_in()
+        model.release()
         await building.quiet()
 
     building.run(work)
@@ -328,15 +325,15 @@ def test_a_conversation_is_handed_to_the_home_channel(store: SqlStore) -> None:
 
 def test_stop_also_ends_what_a_crash_cut_off_and_is_not_carried_on_yet(store: SqlStore) -> None:
     stage = Stage()
-    first = Building(store, stage, model=ScriptedModel(lambda _: Reply("one two three"), pause=30.0))
+    first = Building(store, stage, model=HeldModel())
 
     async def crashes() -> None:
         living = asyncio.create_task(first.gateway.run(asyncio.Event()))
         stage.say(dm(), "one")
-        while first.gateway.office.running_in(KEY) is None:
-            await asyncio.sleep(0.01)
+        await first.asked()
+        first.gateway.lanes.begin_nothing_more()
         first.gateway.office.abandon_all()
-        await asyncio.sleep(0.05)
+        await until(lambda: not first.gateway.office.at_work_in)
         living.cancel()
         await asyncio.wait({living})
         first.gateway.close()

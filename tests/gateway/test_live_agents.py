@@ -7,8 +7,9 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from lane_house import Building, dm, echo
+from lane_house import Building, dm, echo, let_time_pass
 from serving_house import Served, use_obedient_model, write_settings
+from waiting import DEADLINE
 
 from segue.agent.loop import Loop
 from segue.app.crew import Crew
@@ -61,7 +62,7 @@ async def at_work(agent: Agent) -> None:
 
 
 def run(work: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(asyncio.wait_for(work(), 20))
+    asyncio.run(asyncio.wait_for(work(), DEADLINE))
 
 
 def test_an_agent_is_made_once_and_again_on_other_terms() -> None:
@@ -175,7 +176,7 @@ def test_the_watcher_lets_go_of_the_agent_of_a_conversation_that_has_ended(store
 def test_the_agent_of_a_session_that_was_finalised_is_closed(store: SqlStore) -> None:
     stage, live = Stage(), LiveAgents()
     workers = Workers(live)
-    brief = ResetPolicies(default=ResetPolicy(ResetMode.IDLE, idle=timedelta(seconds=0.2)))
+    brief = ResetPolicies(default=ResetPolicy(ResetMode.IDLE, idle=timedelta(hours=1)))
     watching = Watching(seconds=600.0, live=live, can_take_notes=lambda _: False)
     building = Building(store, stage, policies=brief, watching=watching)
 
@@ -184,7 +185,7 @@ def test_the_agent_of_a_session_that_was_finalised_is_closed(store: SqlStore) ->
         await building.quiet()
         (session,) = store.read(OWNER, lambda tx: list(tx.sessions.in_order()))
         await workers.get(session.id)
-        await asyncio.sleep(0.3)
+        let_time_pass(store, timedelta(hours=2))
         await building.gateway.watcher.look()
         assert live.sessions == []
         assert workers.made[0].is_closed

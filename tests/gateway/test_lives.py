@@ -5,8 +5,9 @@ import time
 from functools import partial
 
 import pytest
-from lane_house import Building, dm
+from lane_house import Building, HeldModel, dm
 from lane_rows import ALICE, BOB, answered, begin, say
+from waiting import until
 
 from segue.agent import holding
 from segue.agent.door import Door
@@ -20,7 +21,7 @@ from segue.core.lifecycle import Interruption, Lane, Phase
 from segue.core.moments import instant
 from segue.core.pairing import PairedPerson
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
-from segue.gateway import connecting
+from segue.gateway import connecting, lanes
 from segue.gateway.answering import PUT_OUT, STALE, STUCK
 from segue.gateway.holding import LaneHolder, take_lane
 from segue.ports.platform import Intake
@@ -28,7 +29,7 @@ from segue.ports.store import Transaction
 from segue.sessions.recovering import interrupt_left
 from segue.sessions.steering import get_lane, suspend_lane
 from segue.storage.store import SqlStore
-from segue.testing import ScriptedModel, ScriptedPlatform, Stage
+from segue.testing import ScriptedPlatform, Stage
 
 CAROL = "agent:main:scripted:dm:carol"
 
@@ -37,27 +38,32 @@ def lane(store: SqlStore, key: str = ALICE) -> Lane:
     return store.read(OWNER, get_lane, key)
 
 
-def slow(seconds: float) -> ScriptedModel:
-    return ScriptedModel(lambda _: Reply("one two three"), pause=seconds)
+@pytest.fixture(autouse=True)
+def _often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What others put down is noticed soon."""
+    monkeypatch.setattr(lanes, "LOOK_SECONDS", 0.05)
+
+
+def held() -> HeldModel:
+    return HeldModel(lambda _: Reply("one two three"))
 
 
 def leave_open(store: SqlStore, stage: Stage, reason: Interruption, name: str = "gateway") -> None:
     """A life that ends in the middle of an answer."""
-    building = Building(store, stage, model=slow(30.0), name=name, is_gone=lambda _: False)
-    building.gateway.drain_seconds = 0.1
+    building = Building(store, stage, model=held(), name=name, is_gone=lambda _: False)
+    building.gateway.drain_seconds = 0.01
 
     async def work() -> None:
         stop = asyncio.Event()
         living = asyncio.create_task(building.gateway.run(stop, lambda: reason))
         if not stage.said:
             stage.say(dm(), "count")
-        while building.gateway.office.running_in(ALICE) is None or not building.model.asked:
-            await asyncio.sleep(0.01)
+        await building.asked()
         stop.set()
         await living
         building.gateway.close()
 
-    asyncio.run(asyncio.wait_for(work(), 20))
+    asyncio.run(work())
 
 
 @pytest.mark.parametrize("reason", [Interruption.RESTART_DRAIN, Interruption.SHUTDOWN_DRAIN])
@@ -90,6 +96,20 @@ def test_whoever_lets_go_of_what_another_has_taken_over_does_not_end_it_for_them
             assert held is not None
             return held.expires_at
 
+        async def beat_at() -> float:
+            run = await door.read(lambda tx: tx.leases.find_run("one"))
+            assert run is not None
+            return run.beat_at
+
+        async def beats(times: int) -> None:
+            for _ in range(times):
+                before = await beat_at()
+
+                async def is_later(before: float = before) -> bool:
+                    return await beat_at() > before
+
+                await until(is_later, "another beat")
+
         await presence.begin()
         before = Holder(presence)
         await before.now_holds(await door.write(before.claim, "s", "owner"))
@@ -98,15 +118,15 @@ def test_whoever_lets_go_of_what_another_has_taken_over_does_not_end_it_for_them
         await after.now_holds(after.lease)
         await before.let_go()
         then = await expiry()
-        await asyncio.sleep(0.5)
+        await beats(3)
         assert await expiry() > then, "nobody keeps it any more"
         await after.let_go()
-        await asyncio.sleep(0.2)
+        await beats(3)
         assert await expiry() == 0
         await presence.end()
         door.close()
 
-    asyncio.run(asyncio.wait_for(work(), 20))
+    asyncio.run(work())
 
 
 def test_a_life_that_ends_well_marks_no_lane_and_says_so_in_its_row(store: SqlStore) -> None:
@@ -157,17 +177,22 @@ def test_after_a_second_crash_turns_are_carried_on_one_at_a_time(
 ) -> None:
     """So only the one that the gateway dies of is counted once more."""
     leave_two_open(store, crashes)
-    building = Building(store, Stage(), model=slow(0.2))
-    at_once: list[int] = []
+    building = Building(store, Stage(), model=(model := held()))
+
+    def is_over() -> bool:
+        assert sum(attempts(store)) <= 2 * crashes + 2
+        return not store.read(OWNER, lambda tx: tx.inbox.open_lanes())
 
     async def work() -> None:
-        while store.read(OWNER, lambda tx: tx.inbox.open_lanes()):
-            at_once.append(sum(building.gateway.office.running_in(key) is not None for key in (ALICE, BOB)))
-            assert sum(attempts(store)) <= 2 * crashes + 2
-            await asyncio.sleep(0.01)
+        await until(lambda: model.at_work == most_at_once)
+        await building.lane_looks.more(3)
+        assert model.at_work == most_at_once
+        assert sum(attempts(store)) == 2 * crashes + most_at_once
+        model.release()
+        await until(is_over)
 
     building.run(work)
-    assert max(at_once) == most_at_once
+    assert model.most_at_work == most_at_once
     assert attempts(store) == []
     assert [entry.state for entry in store.read(OWNER, lambda tx: tx.inbox.listed(("done",)))] == ["done"] * 2
 
@@ -175,13 +200,12 @@ def test_after_a_second_crash_turns_are_carried_on_one_at_a_time(
 def test_a_bystander_of_a_turn_that_is_given_up_is_answered(store: SqlStore) -> None:
     leave_two_open(store, 2)
     stage = Stage()
-    third = Building(store, stage, model=slow(30.0), name="third", is_gone=lambda run: run.id == "old")
-    third.gateway.drain_seconds = 0.1
+    third = Building(store, stage, model=held(), name="third", is_gone=lambda run: run.id == "old")
+    third.gateway.drain_seconds = 0.01
 
     async def work() -> None:
-        while not third.model.asked:
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(1.5)  # in which the other lane is looked at again
+        await third.asked()
+        await third.lane_looks.more(3)  # at the other lane
 
     third.run(work)
     assert sorted(attempts(store)) == [2, 3]
@@ -223,8 +247,10 @@ class Late(ScriptedPlatform):
     def __init__(self, stage: Stage) -> None:
         super().__init__(stage)
         self.may_connect = False
+        self.tries = 0
 
     async def run(self, intake: Intake) -> None:
+        self.tries += 1
         if not self.may_connect:
             raise Unreachable("The platform is not reachable.")
         await super().run(intake)
@@ -233,14 +259,16 @@ class Late(ScriptedPlatform):
 def test_an_answer_is_carried_on_when_its_platform_is_connected_again(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connecting, "FIRST_PAUSE", 0.2)
+    monkeypatch.setattr(connecting, "FIRST_PAUSE", 0.02)
+    monkeypatch.setattr(connecting, "KEPT_SECONDS", 0.02)
     stage = Stage()
     leave_open(store, stage, Interruption.SHUTDOWN_DRAIN)
     platform = Late(stage)
     again = Building(store, stage, name="again", only=[platform])
 
     async def work() -> None:
-        await asyncio.sleep(2.5)
+        await until(lambda: platform.tries >= 2)
+        await again.lane_looks.more(3)
         assert again.model.asked == []
         platform.may_connect = True
         await again.quiet()
@@ -251,11 +279,11 @@ def test_an_answer_is_carried_on_when_its_platform_is_connected_again(
 
 def test_a_turn_that_takes_too_long_is_aborted_and_its_sender_is_told(store: SqlStore) -> None:
     stage = Stage()
-    building = Building(store, stage, model=slow(30.0), turn_seconds=0.3)
+    building = Building(store, stage, model=held(), turn_seconds=0.3)
 
     async def work() -> None:
         stage.say(dm(), "count")
-        await building.quiet(10.0)
+        await building.quiet()
 
     building.run(work)
     assert stage.posted_to("alice")[-1] == "The answer took longer than 0.3 seconds and was stopped."

@@ -1,6 +1,5 @@
 """Numbers for Prometheus: what the rows say, what was counted, and that nobody is named in them."""
 
-import asyncio
 import re
 import time
 from pathlib import Path
@@ -10,6 +9,7 @@ from lane_house import Building, dm
 from lane_rows import ALICE, BOB, answered, begin, cut_off, died, hold, live_run, say
 from prometheus_client.parser import text_string_to_metric_families
 from serving_house import Served, use_obedient_model, write_settings
+from waiting import until
 
 from segue.core.errors import StoreFull
 from segue.core.events import Failed, ModelCalled, Reply
@@ -169,7 +169,8 @@ def test_a_store_that_is_out_of_order_is_a_figure_too() -> None:
     assert not RUNNING & {name for name, *_ in found}
 
 
-def test_a_gateway_counts_what_it_does(store: SqlStore) -> None:
+def test_a_gateway_counts_what_it_does(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("segue.gateway.delivery.pause_after", lambda _: 0.05)
     stage, counters = Stage(), Counters(["scripted"])
     tries = iter([SendLater("busy", 0.0), None, SendRefused("gone")])
 
@@ -203,23 +204,27 @@ def test_a_gateway_counts_what_it_does(store: SqlStore) -> None:
 
 
 def test_a_store_that_fails_is_counted_by_kind(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("segue.gateway.connecting.FIRST_PAUSE", 0.05)
     stage, counters = Stage(), Counters(["scripted"])
     building = Building(store, stage, hooks=Hooks({}, counters.hear))
 
     def full(*_: object, **__: object) -> None:
         raise StoreFull("The disk is full.")
 
+    def faults() -> float:
+        return read(exposition(counters, None, [])[0]).get(("segue_store_faults_total", "StoreFull"), 0.0)
+
     async def work() -> None:
-        await asyncio.sleep(0.2)
+        await until(lambda: building.gateway.connections[0].link.is_up)
         with monkeypatch.context() as patch:
             for name in ("write", "write_at_once", "write_together"):
                 patch.setattr(store, name, full)
             stage.say(dm(), "hello")
-            await asyncio.sleep(0.5)
+            await until(faults)
         await building.quiet()
 
     building.run(work)
-    assert read(exposition(counters, None, [])[0])["segue_store_faults_total", "StoreFull"] >= 1
+    assert faults() >= 1
     assert stage.posted_to("alice") == ["You said: hello"]
 
 

@@ -1,6 +1,5 @@
 """What platforms tell of places reaches their lanes, and disturbs nobody there."""
 
-import asyncio
 from typing import Any
 
 from lane_house import Building, dm
@@ -31,7 +30,7 @@ def test_a_place_gets_a_new_name_and_nothing_else_happens(store: SqlStore) -> No
         await building.quiet()
         before, posted = lanes_of(store), len(stage.posted)
         await building.gateway.desk.learn(in_group("", chat_name="Family and friends", subject="Trip", space="Home"))
-        await asyncio.sleep(0.1)
+        await building.quiet()
         after = lanes_of(store)
         assert len(stage.posted) == posted
         for key, lane in before.items():

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 from lane_house import Building
+from waiting import DEADLINE, until
 
 from segue.app.connecting import places_of
 from segue.config import Settings
@@ -64,13 +65,14 @@ def test_rules_for_groups_hold_for_what_is_delivered_to_one(store: SqlStore, tex
 class Stuck:
     """A store that answers when it is told to."""
 
-    is_near = False
+    is_near = is_asked = False
 
     def __init__(self) -> None:
         self.answers = threading.Event()
 
     def read(self, *_: Any) -> SessionSource:
-        assert self.answers.wait(5), "whoever asks keeps waiting who could answer"
+        self.is_asked = True
+        assert self.answers.wait(DEADLINE), "whoever asks keeps waiting who could answer"
         return HOME
 
 
@@ -80,7 +82,7 @@ def test_nobody_waits_for_a_store_that_is_asked_where_a_route_leads(tmp_path: Pa
     async def work() -> None:
         places = places_of(Settings(tmp_path), cast(SqlStore, store))
         asking = asyncio.ensure_future(places(parse_route("scripted")))
-        await asyncio.sleep(0.1)
+        await until(lambda: store.is_asked)
         store.answers.set()
         assert await asking == HOME
 

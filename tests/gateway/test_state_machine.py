@@ -1,6 +1,7 @@
 """Whatever people, crashes and time do to lanes, in whatever order, what is stored is what a plain model says."""
 
 import itertools
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -367,24 +368,33 @@ def try_out(new_store: Callable[[], SqlStore], examples: int, phases: Sequence[P
 
 
 @pytest.fixture
-def new_file(tmp_path: Path) -> Callable[[], SqlStore]:
+def new_file(tmp_path: Path, empty_file: bytes) -> Callable[[], SqlStore]:
     """Makes stores in files, each of them empty."""
     numbers = itertools.count()
 
     def make() -> SqlStore:
-        return SqlStore(SqliteEngine(tmp_path / f"{next(numbers)}" / "state.db"))
+        file = tmp_path / f"{next(numbers)}" / "state.db"
+        file.parent.mkdir(mode=0o700)
+        file.touch(mode=0o600)
+        file.write_bytes(empty_file)
+        return SqlStore(SqliteEngine(file))
 
     return make
 
 
-@pytest.mark.timeout(rounds(120, in_torture=1800))
+def also_in_torture(test: Callable[..., None]) -> Callable[..., None]:
+    """`just torture` selects the test as well, and tries out more."""
+    return pytest.mark.torture(test) if os.environ.get("SEGUE_TORTURE") else test
+
+
+@also_in_torture
 def test_lanes_in_a_file_are_what_a_plain_model_says(new_file: Callable[[], SqlStore]) -> None:
-    try_out(new_file, rounds(100, in_torture=2000))
+    try_out(new_file, rounds(50, in_torture=2000))
 
 
-@pytest.mark.timeout(rounds(120, in_torture=1800))
+@also_in_torture
 def test_lanes_on_a_server_are_what_a_plain_model_says(emptied: Emptied) -> None:
-    try_out(lambda: SqlStore(PostgresEngine(emptied.empty())), rounds(15, in_torture=400))
+    try_out(lambda: SqlStore(PostgresEngine(emptied.empty())), rounds(8, in_torture=400))
 
 
 def test_a_lane_that_its_last_owner_can_still_write_to_is_noticed(

@@ -2,12 +2,13 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import pytest
-from lane_house import Building, dm, echo
+from lane_house import Building, HeldModel, dm, echo, let_time_pass
+from waiting import DEADLINE, until
 
 from segue.core.background import Process, ProcessState
 from segue.core.errors import ModelError
@@ -35,9 +36,9 @@ from segue.storage.store import SqlStore
 from segue.testing import ScriptedModel, Stage
 
 LANE = "agent:main:scripted:dm:alice"
-IDLE = timedelta(seconds=0.3)
+IDLE = timedelta(hours=1)
 BRIEF = ResetPolicies(default=ResetPolicy(ResetMode.IDLE, idle=IDLE))
-OFTEN = Watching(seconds=0.05)
+OFTEN = Watching(seconds=0.02)
 NEVER = Watching(seconds=600.0)
 
 
@@ -58,7 +59,7 @@ class Remembering:
         self.farewells: list[list[str]] = []
 
     def __call__(self, request: Request) -> Reply | ModelError:
-        if request.conversation[-1]["content"] != FAREWELL_REQUEST:
+        if not is_farewell(request):
             return echo(request)
         self.farewells.append([str(one["content"]) for one in request.conversation[:-1] if one["role"] == "user"])
         return self._farewell()
@@ -79,31 +80,54 @@ def chosen_in(tx: Transaction, session_id: str | None) -> Preferences:
     return decode(get_session(tx, session_id or "").model_config)._replace(rest={})
 
 
-async def until(is_so: Callable[[], Any], seconds: float = 10.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not is_so():
-            await asyncio.sleep(0.02)
+def is_farewell(request: Request) -> bool:
+    return bool(request.conversation[-1]["content"] == FAREWELL_REQUEST)
+
+
+async def finalised(store: SqlStore) -> None:
+    """Let the time of a session be over, and wait until the watcher has brought it to its end."""
+    let_time_pass(store, 2 * IDLE)
+    await until(lambda: lane_of(store).finalised_at, "the end of a session")
 
 
 def test_the_watcher_looks_every_five_minutes(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
     building, happened = Building(store, Stage()), list[float | str]()
 
-    async def waited(woken: Coroutine[Any, Any, bool], seconds: float) -> None:
-        woken.close()
+    async def waited(seconds: float) -> bool:
         happened.append(round(seconds))
         if len(happened) == 5:
             raise asyncio.CancelledError
-        raise TimeoutError  # as if so many seconds had passed
+        return False  # as if so many seconds had passed
 
     async def look() -> None:
         happened.append("look")
 
-    monkeypatch.setattr(asyncio, "wait_for", waited)
+    monkeypatch.setattr(building.gateway.watcher, "_is_woken", waited)
     monkeypatch.setattr(building.gateway.watcher, "look", look)
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(building.gateway.watcher.run())
     building.gateway.close()
     assert happened == [300, "look", 300, "look", 300]
+
+
+@pytest.mark.parametrize("rounds", range(4))
+@pytest.mark.on_file
+def test_whoever_ends_it_in_the_moment_in_which_it_is_woken_ends_it(store: SqlStore, rounds: int) -> None:
+    building = Building(store, Stage())
+    watcher = building.gateway.watcher
+
+    async def work() -> None:
+        running = asyncio.create_task(watcher.run())
+        await asyncio.sleep(0)
+        watcher.wake()
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+        running.cancel()
+        await asyncio.wait({running}, timeout=DEADLINE)
+        assert running.cancelled()
+
+    asyncio.run(work())
+    building.gateway.close()
 
 
 def test_the_agent_of_an_expired_session_remembers_once_and_nobody_sees_it(store: SqlStore) -> None:
@@ -115,8 +139,8 @@ def test_the_agent_of_an_expired_session_remembers_once_and_nobody_sees_it(store
     async def work() -> None:
         stage.say(dm(), "My locker has the code 1000.")
         await building.quiet()
-        await until(lambda: lane_of(store).finalised_at)
-        await asyncio.sleep(0.5)  # in which it looks ten times more
+        await finalised(store)
+        await building.watcher_looks.more(5)
 
     building.run(work)
     session_id = lane_of(store).session_id
@@ -141,7 +165,7 @@ def test_after_that_the_next_message_begins_a_session_and_the_old_one_is_not_gon
         for text in ("first", "second"):
             stage.say(dm(), text)
             await building.quiet()
-            await until(lambda: lane_of(store).finalised_at)
+            await finalised(store)
 
     building.run(work)
     assert model.farewells == [["first"], ["second"]]
@@ -150,14 +174,13 @@ def test_after_that_the_next_message_begins_a_session_and_the_old_one_is_not_gon
 
 def test_model_and_thinking_that_were_chosen_end_with_the_session_that_was_finalised(store: SqlStore) -> None:
     stage = Stage()
-    policies = ResetPolicies(default=ResetPolicy(ResetMode.IDLE, idle=timedelta(seconds=1.5)))
-    building = Building(store, stage, policies=policies, watching=OFTEN)
+    building = Building(store, stage, policies=BRIEF, watching=OFTEN)
 
     async def work() -> None:
         for line in ("/model opus", "/think high", "/queue steer", "hello"):
             stage.say(dm(), line)
             await building.quiet()
-        await until(lambda: lane_of(store).finalised_at)
+        await finalised(store)
         stage.say(dm(), "hello again")
         await building.quiet()
 
@@ -169,27 +192,21 @@ def test_model_and_thinking_that_were_chosen_end_with_the_session_that_was_final
 
 
 def test_when_a_message_comes_first_it_is_answered_first(store: SqlStore) -> None:
-    stage, listener = Stage(), Listener()
-    model = Remembering(lambda: Reply("NO_REPLY " * 20))
-    building = Building(
-        store,
-        stage,
-        model=ScriptedModel(model, pause=0.05),
-        policies=BRIEF,
-        watching=NEVER,
-        hooks=Hooks({"test": listener}),
-    )
+    stage, listener, model = Stage(), Listener(), Remembering()
+    held = HeldModel(model, is_farewell)
+    building = Building(store, stage, model=held, policies=BRIEF, watching=NEVER, hooks=Hooks({"test": listener}))
 
     async def work() -> None:
         stage.say(dm(), "first")
         await building.quiet()
-        await asyncio.sleep(IDLE.total_seconds() + 0.1)
+        let_time_pass(store, 2 * IDLE)
         stage.say(dm(), "second")
         await building.quiet()
         farewell = farewell_in(store, "gateway-1")
         assert farewell is not None, "it is owed"
         assert farewell.ended_at is None
         assert "You said: second" in stage.posted_to("alice")
+        held.release()
         await until(lambda: listener.finalised)
 
     building.run(work)
@@ -201,25 +218,20 @@ def test_when_a_message_comes_first_it_is_answered_first(store: SqlStore) -> Non
 
 
 def test_who_writes_while_the_agent_remembers_is_answered_at_once(store: SqlStore) -> None:
-    stage, listener = Stage(), Listener()
-    model = Remembering(lambda: Reply("NO_REPLY " * 40))
-    building = Building(
-        store,
-        stage,
-        model=ScriptedModel(model, pause=0.05),
-        policies=BRIEF,
-        watching=OFTEN,
-        hooks=Hooks({"test": listener}),
-    )
+    stage, listener, model = Stage(), Listener(), Remembering()
+    held = HeldModel(model, is_farewell)
+    building = Building(store, stage, model=held, policies=BRIEF, watching=OFTEN, hooks=Hooks({"test": listener}))
 
     async def work() -> None:
         stage.say(dm(), "first")
         await building.quiet()
+        let_time_pass(store, 2 * IDLE)
         await until(lambda: model.farewells)
         stage.say(dm(), "second")
         await building.quiet()
         assert "You said: second" in stage.posted_to("alice")
         assert listener.finalised == [], "it was still remembering"
+        held.release()
         await until(lambda: listener.finalised)
 
     building.run(work)
@@ -246,7 +258,7 @@ def test_a_session_in_which_nothing_was_said_has_nothing_to_remember(store: SqlS
 
 def test_where_no_notes_can_be_written_nobody_is_asked(store: SqlStore) -> None:
     stage, listener, model = Stage(), Listener(), Remembering()
-    watching = Watching(seconds=0.05, can_take_notes=lambda session: session.principal != "scripted:alice")
+    watching = replace(OFTEN, can_take_notes=lambda session: session.principal != "scripted:alice")
     building = Building(
         store, stage, model=ScriptedModel(model), policies=BRIEF, watching=watching, hooks=Hooks({"test": listener})
     )
@@ -255,6 +267,7 @@ def test_where_no_notes_can_be_written_nobody_is_asked(store: SqlStore) -> None:
         stage.say(dm("alice"), "first")
         stage.say(dm("bob"), "second")
         await building.quiet()
+        let_time_pass(store, 2 * IDLE)
         await until(lambda: len(listener.finalised) == 2)
 
     building.run(work)
@@ -277,8 +290,8 @@ def test_it_is_tried_three_times_and_then_left_at_that(store: SqlStore, failures
     async def work() -> None:
         stage.say(dm(), "first")
         await building.quiet()
-        await until(lambda: lane_of(store).finalised_at)
-        await asyncio.sleep(0.3)
+        await finalised(store)
+        await building.watcher_looks.more(3)
 
     building.run(work)
     farewell = farewell_in(store, "gateway-1")
@@ -297,7 +310,8 @@ def test_a_session_with_work_in_the_background_is_left_alone(store: SqlStore) ->
         await building.quiet()
         process = Process("p", "gateway-1", "gateway", "sleep 9", "/", 1, ProcessState.RUNNING, 1.0)
         store.write(OWNER, lambda tx: tx.processes.insert(process))
-        await asyncio.sleep(1.0)
+        let_time_pass(store, 2 * IDLE)
+        await building.watcher_looks.more(5)
         assert lane_of(store).finalised_at is None
         assert model.farewells == []
         store.write(OWNER, lambda tx: tx.processes.change("p", state=str(ProcessState.ENDED)))
@@ -309,13 +323,18 @@ def test_a_session_with_work_in_the_background_is_left_alone(store: SqlStore) ->
 
 def test_a_turn_that_runs_longer_than_the_silence_is_left_alone(store: SqlStore) -> None:
     stage, model = Stage(), Remembering()
-    building = Building(store, stage, model=ScriptedModel(model, pause=0.4), policies=BRIEF, watching=OFTEN)
+    held = HeldModel(model)
+    building = Building(store, stage, model=held, policies=BRIEF, watching=OFTEN)
 
     async def work() -> None:
         stage.say(dm(), "one two three")
-        await asyncio.sleep(1.0)
+        await building.asked()
+        let_time_pass(store, 2 * IDLE)
+        await building.watcher_looks.more(5)
         assert lane_of(store).finalised_at is None
         assert model.farewells == []
+        let_time_pass(store, -2 * IDLE)
+        held.release()
         await building.quiet()
 
     building.run(work)
@@ -324,13 +343,12 @@ def test_a_turn_that_runs_longer_than_the_silence_is_left_alone(store: SqlStore)
 
 def test_another_gateway_does_not_do_it_again(store: SqlStore) -> None:
     """Two gateways on one store look at the same time."""
-    stage, model = Stage(), Remembering(lambda: Reply("NO_REPLY " * 10))
+    stage, model = Stage(), Remembering()
+    models = {name: HeldModel(model, is_farewell) for name in ("one", "two")}
 
     def building(name: str) -> Building:
-        scripted = ScriptedModel(model, pause=0.02)
-        return Building(
-            store, stage, model=scripted, policies=BRIEF, watching=OFTEN, name=name, is_gone=lambda _: False
-        )
+        held = models[name]
+        return Building(store, stage, model=held, policies=BRIEF, watching=OFTEN, name=name, is_gone=lambda _: False)
 
     first, second = building("one"), building("two")
 
@@ -339,8 +357,16 @@ def test_another_gateway_does_not_do_it_again(store: SqlStore) -> None:
         beside = asyncio.create_task(second.gateway.run(stop))
         stage.say(dm(), "first")
         await first.quiet()
+        let_time_pass(store, 2 * IDLE)
+        await until(lambda: model.farewells)
+        both = (first.watcher_looks, second.watcher_looks)
+        seen = sum(one.ended for one in both)
+        await until(lambda: sum(one.ended for one in both) >= seen + 5)  # those of the one that does not do it
+        for held in models.values():
+            held.release()
         await until(lambda: lane_of(store).finalised_at)
-        await asyncio.sleep(0.3)
+        for one in both:
+            await one.more(3)
         stop.set()
         await beside
         second.gateway.close()
@@ -358,11 +384,12 @@ def test_lanes_that_nobody_uses_are_forgotten_unless_something_goes_on_there(sto
     process = Process("p", "bob", "gateway", "sleep 9", "/", 1, ProcessState.RUNNING, 1.0)
     store.write(OWNER, lambda tx: tx.processes.insert(process))
     store.write(OWNER, lambda tx: tx.leases.add_run(Run("gateway", "segue chat", "h", "b", 1, "1", 1.0, 1.0)))
-    watching = Watching(seconds=0.05, max_age=timedelta(days=30), keeping=Keeping(30))
+    watching = replace(OFTEN, max_age=timedelta(days=30), keeping=Keeping(30))
     building = Building(store, Stage(), policies=rules.policies, watching=watching, name="g2", is_gone=lambda _: False)
 
     async def work() -> None:
-        await asyncio.sleep(0.5)
+        await until(lambda: len(store.read(OWNER, lambda tx: tx.lanes.listed())) < 3)
+        await building.watcher_looks.more(3)
 
     building.run(work)
     assert {lane.session_id for lane in store.read(OWNER, lambda tx: tx.lanes.listed())} == {"bob", "carol"}
@@ -394,7 +421,7 @@ def test_a_conversation_that_is_taken_up_again_is_remembered_from_where_it_was_l
     async def work() -> None:
         stage.say(dm(), "first")
         await building.quiet()
-        await until(lambda: lane_of(store).finalised_at)
+        await finalised(store)
         store.write(OWNER, _unfinalise)
         await until(lambda: lane_of(store).finalised_at)
 

@@ -11,6 +11,8 @@ import pytest
 import yaml
 from documents import ROOT, blocks
 from hooks import HOOK, SECRET, Caller, House, signature
+from lane_house import HeldModel
+from waiting import until
 
 from segue.core.errors import InvalidSettings, StoreError
 from segue.core.events import Reply
@@ -27,7 +29,6 @@ from segue.platforms.webhook.platform import WebhookPlatform
 from segue.platforms.webhook.settings import Hook, read_settings
 from segue.ports.platform import Post, SendRefused
 from segue.storage.store import SqlStore
-from segue.testing import ScriptedModel
 
 SAID = {"action": "opened", "pull_request": {"title": "Leeks"}}
 NOW = 1_790_000_000.0
@@ -68,6 +69,7 @@ def test_an_answer_that_goes_nowhere_is_kept_in_the_conversation_and_not_posted(
     assert house.store.read(OWNER, lambda tx: tx.outbox.listed(list(OutboxState))) == []
 
 
+@pytest.mark.on_file
 def test_an_answer_goes_to_the_home_channel_of_a_platform(store: SqlStore) -> None:
     house = House(store, {"github": {**HOOK, "deliver": "scripted"}})
 
@@ -98,6 +100,7 @@ def test_who_cannot_sign_leaves_no_row(store: SqlStore) -> None:
     house.run(work)
 
 
+@pytest.mark.on_file
 def test_who_fails_to_sign_too_often_is_not_listened_to_for_the_rest_of_the_minute(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,6 +134,7 @@ def test_who_fails_to_sign_too_often_is_not_listened_to_for_the_rest_of_the_minu
     house.run(work)
 
 
+@pytest.mark.on_file
 def test_behind_a_server_of_this_machine_callers_are_told_apart(store: SqlStore) -> None:
     house = House(store, now=lambda: NOW)
 
@@ -170,6 +174,7 @@ def test_equal_bodies_are_told_apart_by_an_id_when_the_hook_has_one(store: SqlSt
     assert [entry.message_id for entry in house.entries()] == ["id:1", "id:2"]
 
 
+@pytest.mark.on_file
 def test_a_call_that_is_old_or_early_or_has_no_time_is_refused(store: SqlStore) -> None:
     hook = {**HOOK, "timestamp_header": "X-Time", "signed": "v0:{timestamp}:{body}"}
     house = House(store, {"github": hook}, now=lambda: NOW)
@@ -212,6 +217,7 @@ def test_a_foreign_name_and_a_page_in_a_browser_are_refused(store: SqlStore, hea
     assert house.entries() == []
 
 
+@pytest.mark.on_file
 def test_the_names_of_this_machine_and_of_the_settings_are_known(store: SqlStore) -> None:
     house = House(store, own={"hosts": ("Hooks.example.org",)})
 
@@ -223,6 +229,7 @@ def test_the_names_of_this_machine_and_of_the_settings_are_known(store: SqlStore
     house.run(work)
 
 
+@pytest.mark.on_file
 def test_what_is_no_body_that_can_be_read_is_refused(store: SqlStore) -> None:
     house = House(store)
     bad = [
@@ -241,6 +248,7 @@ def test_what_is_no_body_that_can_be_read_is_refused(store: SqlStore) -> None:
     house.run(work)
 
 
+@pytest.mark.on_file
 def test_only_post_is_known(store: SqlStore) -> None:
     house = House(store)
 
@@ -255,19 +263,22 @@ def test_only_post_is_known(store: SqlStore) -> None:
 @pytest.mark.parametrize("drop", Drop)
 def test_a_full_lane_refuses_and_takes_the_same_call_later(store: SqlStore, drop: Drop) -> None:
     queue = QueueRules(cap=1, drop=drop)
-    house = House(store, queue=queue, model=ScriptedModel(lambda _: Reply("ok"), pause=0.2))
+    house = House(store, queue=queue, model=(model := HeldModel(lambda _: Reply("ok"))))
 
     async def work(caller: Caller) -> None:
         assert (await caller.call({"n": 1})).status_code == 200
-        while not house.store.read(OWNER, lambda tx: tx.inbox.running("agent:main:hook:github")):
-            await asyncio.sleep(0.01)
+        await house.building.asked()
         answers = [await caller.call({"n": number}) for number in (2, 3, 2)]
         assert statuses(answers) == [200, 503, 200]
         assert answers[1].headers["Retry-After"] == "5"
         assert answers[2].json() == {"status": "known"}
         assert len(house.entries()) == 2, "what was refused left no row that would keep it out later"
-        while (await caller.call({"n": 3})).status_code == 503:
-            await asyncio.sleep(0.05)
+        model.release()
+
+        async def is_taken() -> bool:
+            return (await caller.call({"n": 3})).status_code == 200
+
+        await until(is_taken, "room for the call")
 
     house.run(work)
     assert [entry.state for entry in house.entries()] == ["done"] * 3
@@ -295,6 +306,7 @@ def test_a_store_that_takes_nothing_is_told_and_the_call_is_taken_later(
     house.run(work)
 
 
+@pytest.mark.on_file
 def test_a_call_is_no_command_whatever_it_says(store: SqlStore) -> None:
     house = House(store, {"github": {"secret": SECRET, "template": "/restart {{ action }}"}})
 
@@ -407,6 +419,7 @@ def test_nothing_is_sent_to_a_hook() -> None:
     assert not platform.traits.can_send
 
 
+@pytest.mark.on_file
 def test_the_program_and_the_settings_of_the_page_work(store: SqlStore) -> None:
     page = ROOT / "docs" / "automation.md"
     [program], [settings] = blocks(page, "python"), blocks(page, "yaml")

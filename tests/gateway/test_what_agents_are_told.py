@@ -13,6 +13,7 @@ import pytest
 from lane_house import Building, dm
 from obedient_model import Obedient
 from serving_house import Served, use_obedient_model, write_settings
+from waiting import until
 
 from segue.app.serving import Serving
 from segue.config import settings_from
@@ -28,7 +29,7 @@ from segue.testing.platform import TRAITS
 from segue.upkeep.living import this_run
 
 KEY = "agent:main:scripted:dm:4711"
-OPEN = {"access": {"scripted": {"dm": "open", "groups": ["*"]}}}
+OPEN = {"access": {"scripted": {"dm": "open", "groups": ["*"]}}, "queue": {"debounce": 0}}
 
 
 def talk(
@@ -46,13 +47,12 @@ def talk(
         living = asyncio.create_task(serving.gateway.run(stop))
         for number, source in enumerate(sources, 1):
             stage.say(source, "hello", message_id=uuid.uuid4().hex)
-            while len(stage.posted) < number:
-                await asyncio.sleep(0.02)
+            await until(lambda wanted=number: len(stage.posted) >= wanted)  # type: ignore[misc]
         stop.set()
         await living
         await serving.close()
 
-    asyncio.run(asyncio.wait_for(work(), 40))
+    asyncio.run(work())
     return stage
 
 
@@ -98,6 +98,7 @@ def ask(served: Served, *lines: str) -> Request:
     return [request for request in Obedient.asked if request.tools][-1]  # the others are for titles
 
 
+@pytest.mark.on_file
 @pytest.mark.parametrize("is_raw", [False, True])
 def test_the_prompt_names_place_and_person_and_hides_ids_unless_the_platform_needs_them(
     store: SqlStore, tmp_path: Path, is_raw: bool
@@ -126,6 +127,7 @@ def test_the_prompt_after_a_reset_says_why_there_was_one(store: SqlStore, tmp_pa
     assert f"The one before it is the session {old}" in prompt
 
 
+@pytest.mark.on_file
 def test_the_prompt_of_a_shared_room_names_nobody_and_stays_the_same(store: SqlStore, tmp_path: Path) -> None:
     people = [
         SessionSource(platform="scripted", chat_type="group", chat_id="room", user_id=name, user_name=name.title())
@@ -143,6 +145,7 @@ def test_the_prompt_of_a_shared_room_names_nobody_and_stays_the_same(store: SqlS
 HOMES = {"owners": ["scripted:4711"], "platforms": {"scripted": {"home_channel": "4711"}}}
 
 
+@pytest.mark.on_file
 def test_owners_are_told_of_home_channels_and_where_things_can_be_delivered(store: SqlStore, tmp_path: Path) -> None:
     owner = SessionSource(platform="scripted", chat_id="4711", user_id="4711", user_name="Alice")
     talk(store, tmp_path, [owner], {**HOMES, "privacy": {"redact_ids": False}})
@@ -152,6 +155,7 @@ def test_owners_are_told_of_home_channels_and_where_things_can_be_delivered(stor
     assert "What you are asked to deliver can go to:\n- scripted: The home channel of scripted.\n- nowhere:" in prompt
 
 
+@pytest.mark.on_file
 def test_nobody_else_is_told_where_the_owner_is_at_home(store: SqlStore, tmp_path: Path) -> None:
     bob = SessionSource(platform="scripted", chat_id="99", user_id="99", user_name="Bob")
     in_group = SessionSource(platform="scripted", chat_type="group", chat_id="room", user_id="4711", user_name="Alice")
@@ -163,6 +167,7 @@ def test_nobody_else_is_told_where_the_owner_is_at_home(store: SqlStore, tmp_pat
         assert "deliver" not in prompt
 
 
+@pytest.mark.on_file
 def test_what_an_agent_is_told_comes_with_key_id_and_times_of_its_session(store: SqlStore) -> None:
     stage, told = Stage(), list[Opened]()
 

@@ -2,20 +2,18 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
 
 import pytest
-from lane_house import Building, dm, echo
+from lane_house import Building, HeldModel, dm, echo
+from waiting import until
 
 from segue.core.errors import ModelError
-from segue.core.events import Reply, Text
 from segue.core.inbox import Entry, InboxState
 from segue.core.keys import KeyRules
 from segue.core.leases import Lease, Run, lane_lease
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.sharing import DmScope
 from segue.gateway.holding import LaneHolder, take_lane
-from segue.ports.model import Request
 from segue.ports.platform import Intake
 from segue.ports.store import Transaction
 from segue.sessions import answering
@@ -33,19 +31,10 @@ def run_named(name: str) -> Run:
     return Run(name, "segue gateway", name, "boot", 7, "1", time.time(), time.time())
 
 
-class Counting(ScriptedModel):
-    """Knows how many of its answers are written at the same time."""
-
-    at_work = most = 0
-
-    async def stream(self, request: Request) -> AsyncGenerator[Text | Reply]:
-        self.at_work += 1
-        self.most = max(self.most, self.at_work)
-        try:
-            async for piece in super().stream(request):
-                yield piece
-        finally:
-            self.at_work -= 1
+@pytest.fixture(autouse=True)
+def _often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What others put down is noticed soon."""
+    monkeypatch.setattr("segue.gateway.lanes.LOOK_SECONDS", 0.05)
 
 
 def test_a_message_is_answered_in_the_lane_in_which_it_waited_whatever_the_settings_are_now(store: SqlStore) -> None:
@@ -55,13 +44,10 @@ def test_a_message_is_answered_in_the_lane_in_which_it_waited_whatever_the_setti
     async def take_in() -> None:
         first.gateway.lanes.begin_nothing_more()
         stage.say(dm(), "old")
-        async with asyncio.timeout(5):
-            while stage.waiting():
-                await asyncio.sleep(0.02)
+        await first.taken_in()
 
     first.run(take_in)
-    model = Counting(echo, pause=0.2)
-    second = Building(store, stage, name="two", keys=KeyRules(dm_scope=DmScope.PER_PEER), model=model)
+    second = Building(store, stage, name="two", keys=KeyRules(dm_scope=DmScope.PER_PEER))
 
     async def answer() -> None:
         stage.say(dm(), "new")
@@ -75,12 +61,12 @@ def test_a_message_is_answered_in_the_lane_in_which_it_waited_whatever_the_setti
 
 
 def test_a_command_in_a_lane_that_somebody_else_has_now_is_theirs_to_carry_out(store: SqlStore) -> None:
-    stage = Stage()
+    stage, is_late = Stage(), False
     building = Building(store, stage, is_gone=lambda _: False)
 
     def steal(tx: Transaction) -> None:
         tx.leases.add_run(run_named("other"))
-        tx.leases.take(lane_lease("agent:main:scripted:dm:alice"), "other", "owner", 15.0)
+        tx.leases.take(lane_lease("agent:main:scripted:dm:alice"), "other", "owner", 3600.0)
 
     async def work() -> None:
         stage.say(dm(), "hello")
@@ -89,38 +75,43 @@ def test_a_command_in_a_lane_that_somebody_else_has_now_is_theirs_to_carry_out(s
         carry_out = building.gateway.clerk.carry_out
 
         async def late(holder: LaneHolder | None, entry: Entry) -> None:
+            nonlocal is_late
+            is_late = True
             store.write(OWNER, steal)
             await carry_out(holder, entry)
 
         office._clerk.carry_out = late  # type: ignore[method-assign]
         stage.say(dm(), "/title Holidays")
         stage.say(dm(), "/nonsense")
-        await asyncio.sleep(1.0)
+        await building.taken_in()
+        await until(lambda: is_late)
+        await building.lane_looks.more(3)
 
     building.run(work)
     assert [entry.state for entry in entries(store)] == ["done", "waiting", "waiting"]
     assert stage.posted_to("alice") == ["You said: hello"]
 
 
-def test_leaving_does_not_wait_for_a_command_that_takes_long(store: SqlStore) -> None:
-    stage = Stage()
+def test_leaving_does_not_wait_for_a_command_that_takes_long(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command takes for ever: whoever waited for it would never come to an end."""
+    monkeypatch.setattr("segue.gateway.gateway.LEAVING_SECONDS", 0.1)
+    stage, has_begun = Stage(), asyncio.Event()
 
     async def slow(*_: object) -> str:
-        await asyncio.sleep(60)
+        has_begun.set()
+        await asyncio.Event().wait()
         return "done"
 
     building = Building(store, stage, compress=slow)
-    building.gateway.drain_seconds = 0.2
+    building.gateway.drain_seconds = 0.1
 
     async def work() -> None:
         stage.say(dm(), "hello")
         await building.quiet()
         stage.say(dm(), "/compress")
-        await asyncio.sleep(0.5)
+        await has_begun.wait()
 
-    began = time.monotonic()
     building.run(work)
-    assert time.monotonic() - began < 15
     assert store.read(OWNER, lambda tx: tx.leases.open_runs()) == []
     assert entries(store)[-1].state == "waiting"
 
@@ -178,48 +169,44 @@ class Fragile(ScriptedPlatform):
         inner = asyncio.create_task(super().run(intake))
         try:
             while not self.is_broken:
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(0.02)
         finally:
             inner.cancel()
         raise ConnectionError("gone")
 
 
-def test_stop_reaches_the_gateway_that_answers(store: SqlStore) -> None:
-    """The platform goes over to a second one in the middle of an answer."""
+def test_stop_reaches_the_gateway_that_answers(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The platform goes over to a second one in the middle of an answer, which would never end by itself."""
     stage = Stage()
-    fragile, slow = Fragile(stage), ScriptedModel(echo, pause=1.0)
-    one = Building(store, stage, name="one", run=run_named("one"), only=[fragile], model=slow, is_gone=lambda _: False)
+    for name in ("FIRST_PAUSE", "KEPT_SECONDS"):
+        monkeypatch.setattr(f"segue.gateway.connecting.{name}", 0.05)
+    fragile, held = Fragile(stage), HeldModel()
+    one = Building(store, stage, name="one", run=run_named("one"), only=[fragile], model=held, is_gone=lambda _: False)
     two = Building(store, stage, name="two", run=run_named("two"), is_gone=lambda _: False)
+    one.gateway.drain_seconds = two.gateway.drain_seconds = 0.1
 
-    async def work() -> float:
+    async def work() -> None:
         stops = asyncio.Event(), asyncio.Event()
         lives = [asyncio.create_task(one.gateway.run(stops[0]))]
         stage.say(dm(), "a b c d e f g h i j k l m n o p q r s t u v w x y z")
-        while not one.gateway.office.at_work_in:
-            await asyncio.sleep(0.02)
+        await one.asked()
         lives.append(asyncio.create_task(two.gateway.run(stops[1])))
         fragile.is_broken = True
-        while not two.gateway.connections[0].link.is_up:
-            await asyncio.sleep(0.02)
+        await until(lambda: two.gateway.connections[0].link.is_up)
         stage.say(dm(), "/stop")
-        began = time.monotonic()
-        while not any("topped" in text for text in stage.posted_to("alice")):
-            await asyncio.sleep(0.02)
-        took = time.monotonic() - began
+        await until(lambda: any("topped" in text for text in stage.posted_to("alice")))
         for stop in stops:
             stop.set()
         await asyncio.wait(lives)
         one.gateway.close()
         two.gateway.close()
-        return took
 
-    assert asyncio.run(asyncio.wait_for(work(), 60)) < 5
+    asyncio.run(work())
 
 
 def test_who_has_nothing_to_do_in_a_lane_writes_nothing(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Stage()
-    model = ScriptedModel(echo, pause=5.0)
-    one = Building(store, stage, name="one", run=run_named("one"), model=model, is_gone=lambda _: False)
+    one = Building(store, stage, name="one", run=run_named("one"), model=HeldModel(), is_gone=lambda _: False)
     other = [ScriptedPlatform(Stage(), "other")]
     two = Building(store, Stage(), name="two", run=run_named("two"), is_gone=lambda _: False, only=other)
     one.gateway.drain_seconds = 0.0
@@ -234,16 +221,15 @@ def test_who_has_nothing_to_do_in_a_lane_writes_nothing(store: SqlStore, monkeyp
         lives = [asyncio.create_task(one.gateway.run(stops[0]))]
         for number in range(20):
             stage.say(dm(f"p{number}"), "a b c")
-        while len(one.gateway.office.at_work_in) < 20:
-            await asyncio.sleep(0.02)
+        await until(lambda: len(one.gateway.office.at_work_in) == 20)
         monkeypatch.setattr("segue.gateway.lanes.take_lane", counted)
         lives.append(asyncio.create_task(two.gateway.run(stops[1])))
-        await asyncio.sleep(2.5)
+        await two.lane_looks.more(3)
         for stop in stops:
             stop.set()
         await asyncio.wait(lives)
         one.gateway.close()
         two.gateway.close()
 
-    asyncio.run(asyncio.wait_for(work(), 60))
+    asyncio.run(work())
     assert takes == []

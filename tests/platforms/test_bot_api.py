@@ -14,6 +14,7 @@ from counterparts import counterparts_python
 from ptb_bot import bot_of, refused, run
 from telegram import Bot, BotCommand, InlineKeyboardButton, InlineKeyboardMarkup, MessageEntity, ReplyParameters
 from telegram.error import ChatMigrated, Conflict, Forbidden, InvalidToken, RetryAfter
+from waiting import DEADLINE
 
 AIOGRAM_CLIENT = Path(__file__).parents[1] / "support" / "aiogram_client.py"
 FORUM = -1001234567890
@@ -24,7 +25,7 @@ def test_a_bot_hears_answers_and_edits(bot_world: World) -> None:
         async with bot_of(bot_world) as bot:
             assert bot.username == "segue_bot"
             heard = bot_world.say(5, text="hello 🙂 there", entities=[{"type": "bold", "offset": 6, "length": 2}])
-            [update] = await bot.get_updates(timeout=5)
+            [update] = await bot.get_updates()
             assert update.message is not None
             assert update.message.text == "hello 🙂 there"
             assert update.message.parse_entities() == {update.message.entities[0]: "🙂"}
@@ -90,7 +91,7 @@ def test_a_long_poll_ends_with_the_first_update_or_with_its_time(bot_world: Worl
             assert update.message.text == "at last"
         [empty, _full] = bot_world.calls("getUpdates")
         assert empty.ended_at is not None
-        assert 0.9 < empty.ended_at - empty.at < 5
+        assert empty.ended_at - empty.at > 0.9
 
     run(work())
 
@@ -134,7 +135,7 @@ def test_another_token_is_not_let_in(bot_world: World) -> None:
     run(work())
     for token, status in [(f"1234567:{'x' * 35}", 401), ("nonsense", 404)]:
         with pytest.raises(HTTPError) as error:
-            urlopen(f"{bot_world.base_url}{token}/getMe", timeout=10)
+            urlopen(f"{bot_world.base_url}{token}/getMe", timeout=DEADLINE)
         assert error.value.code == status
         error.value.close()
     assert bot_world.calls() == []
@@ -284,13 +285,14 @@ def test_whoever_sends_too_fast_is_told_to_wait(bot_world: World, monkeypatch: p
         async with bot_of(bot_world) as bot:
             bot_world.chat(5)
             bot_world.chat(6)
-            bot_world.limit(0.5)
+            bot_world.limit(1000)
             sent = await bot.send_message(5, "one")
             await bot.send_message(6, "elsewhere")
             with pytest.raises(RetryAfter) as told:
                 await bot.edit_message_text("two", 5, sent.message_id)
-            assert told.value.retry_after == timedelta(seconds=1)
-            await asyncio.sleep(0.6)
+            assert isinstance(told.value.retry_after, timedelta)
+            assert timedelta() < told.value.retry_after <= timedelta(seconds=1000)
+            bot_world.limit(0.000_001)  # which is over by now
             await bot.edit_message_text("two", 5, sent.message_id)
         assert [call.status for call in bot_world.calls("editMessageText")] == [429, 200]
 
@@ -304,7 +306,7 @@ def test_a_bot_of_aiogram_is_served_as_well(bot_world: World) -> None:
         [counterparts_python(), str(AIOGRAM_CLIENT), bot_world.url, bot_world.token],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=DEADLINE,
     )
     assert ran.returncode == 0, ran.stderr
     seen = json.loads(ran.stdout)

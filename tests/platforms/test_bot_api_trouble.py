@@ -14,6 +14,7 @@ from bot_api.troubles import Kind
 from ptb_bot import bot_of, refused, run
 from telegram import Bot, MessageEntity
 from telegram.error import NetworkError, RetryAfter, TelegramError, TimedOut
+from waiting import DEADLINE
 
 
 @pytest.fixture(autouse=True)
@@ -23,10 +24,6 @@ def _spans_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def is_failure(error: TelegramError) -> bool:
     return isinstance(error, NetworkError) and not isinstance(error, TimedOut)
-
-
-def is_time_out(error: TelegramError) -> bool:
-    return isinstance(error, TimedOut)
 
 
 def is_flood(error: TelegramError) -> bool:
@@ -41,7 +38,6 @@ TROUBLES: list[tuple[Kind, Callable[[TelegramError], bool]]] = [
     ("flood", is_flood),
     ("html", is_failure),
     ("error", is_failure),
-    ("hang", is_time_out),
     ("drop", is_failure),
     ("cut", is_failure),
     ("garbage", is_nonsense),
@@ -60,7 +56,7 @@ def test_a_call_meets_its_trouble_before_or_after_it_is_taken(
     bot_world: World, kind: Kind, is_so: Callable[[TelegramError], bool], taken: bool
 ) -> None:
     async def work() -> None:
-        async with bot_of(bot_world, seconds=0.3) as bot:
+        async with bot_of(bot_world) as bot:
             bot_world.chat(5)
             bot_world.trouble(kind, "sendMessage", times=2, taken=taken, retry_after=7)
             await bot.get_me()
@@ -72,6 +68,25 @@ def test_a_call_meets_its_trouble_before_or_after_it_is_taken(
     assert bot_world.texts(5) == (["one", "two", "three"] if taken else ["three"])
     assert [call.params["text"] for call in bot_world.untaken()] == ([] if taken else ["one", "two"])
     assert len(bot_world.calls("sendMessage")) == (3 if taken else 1)
+
+
+@pytest.mark.parametrize("taken", [False, True], ids=["before", "after"])
+def test_a_silence_lasts_while_others_are_answered(bot_world: World, taken: bool) -> None:
+    async def work() -> None:
+        async with bot_of(bot_world) as bot:
+            bot_world.chat(5)
+            bot_world.trouble("hang", "sendMessage", taken=taken, seconds=2 * DEADLINE)
+            waiting = asyncio.create_task(bot.send_message(5, "one"))
+            await bot_world.until(lambda: bool(bot_world.texts(5) if taken else bot_world.untaken()))
+            await bot.get_me()
+            assert not waiting.done()
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+            await bot.send_message(5, "two")
+
+    run(work())
+    assert bot_world.texts(5) == (["one", "two"] if taken else ["two"])
+    assert [call.params["text"] for call in bot_world.untaken()] == ([] if taken else ["one"])
 
 
 def test_trouble_lasts_until_it_is_calm(bot_world: World) -> None:
@@ -92,7 +107,7 @@ def test_a_silence_ends_in_a_broken_connection(bot_world: World) -> None:
     async def work() -> None:
         async with bot_of(bot_world) as bot:
             bot_world.chat(5)
-            bot_world.trouble("hang", "sendMessage", seconds=0.2)
+            bot_world.trouble("hang", "sendMessage", seconds=0.05)
             assert is_failure(await trouble_of(bot, "lost"))
 
     run(work())
@@ -125,7 +140,7 @@ def test_what_is_down_comes_up_where_it_was(bot_world: World) -> None:
                 await bot.send_message(5, "nobody is there")
             bot_world.say(5, text="while you were away")
             bot_world.up()
-            assert len(await bot.get_updates(timeout=5)) == 1
+            assert len(await bot.get_updates()) == 1
             await bot.send_message(5, "here again")
 
     run(work())
@@ -136,7 +151,7 @@ def post(world: World, method: str, **params: Any) -> None:
     asked = Request(f"{world.base_url}{world.token}/{method}", json.dumps(params).encode())
     asked.add_header("Content-Type", "application/json")
     try:
-        urlopen(asked, timeout=10).close()
+        urlopen(asked, timeout=DEADLINE).close()
     except OSError as error:
         error.close()  # type: ignore[attr-defined]
 

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from matrix_bench import run
+from matrix_house import run
 
 from segue.platforms.matrix.asking import Line
 from segue.platforms.matrix.events import Media

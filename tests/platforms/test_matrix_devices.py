@@ -3,12 +3,13 @@
 from pathlib import Path
 
 import pytest
-from matrix_bench import run
-from matrix_house import MatrixHouse, until
+from matrix_house import MatrixHouse, run
 from matrix_person import Person
 from matrix_private_person import PrivatePerson
 from synapse_server import Synapse
+from waiting import until
 
+from segue.platforms.matrix import reading
 from segue.platforms.matrix.inbound import UNREADABLE
 from segue.testing.ledger import Ledger
 
@@ -42,7 +43,11 @@ def test_what_one_device_reads_takes_no_key_from_another(
     run(work())
 
 
-def test_a_new_device_makes_up_for_what_no_device_has_read(houses: list[MatrixHouse], synapse: Synapse) -> None:
+def test_a_new_device_makes_up_for_what_no_device_has_read(
+    houses: list[MatrixHouse], synapse: Synapse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "PAGE", 20)
+
     async def work() -> None:
         ledger, (one, other) = Ledger(), houses
         async with Person(synapse.url, synapse.register("ann")) as ann:
@@ -58,10 +63,10 @@ def test_a_new_device_makes_up_for_what_no_device_has_read(houses: list[MatrixHo
             async with Person(synapse.url, one.user) as we:
                 await ann.invite(quiet, one.user.user_id)
                 await we.join(quiet)
-            for number in range(110):
+            for number in range(50):
                 await ann.say(room, f"missed {number}")
             async with other.at_work(ledger):
-                missed = [f"missed {number}" for number in range(110)]
+                missed = [f"missed {number}" for number in range(50)]
                 assert ledger.texts == ["read by one", *missed]
                 await ann.say(room, "now")
                 await until(lambda: ledger.texts[-1] == "now")

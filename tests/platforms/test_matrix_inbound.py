@@ -326,7 +326,8 @@ def test_settings_are_read_and_their_secrets_not_shown() -> None:
     assert (settings.homeserver, settings.user, settings.localpart) == (GOOD["homeserver"], GOOD["user"], "segue")
     assert (settings.password, settings.encryption, settings.device_name) == ("hush", True, "Segue")
     assert "hush" not in repr(settings)
-    assert read_settings({**GOOD, "homeserver": "http://127.0.0.1:8008"}).homeserver == "http://127.0.0.1:8008"
+    for here in ("http://127.0.0.1:8008", "http://[::1]:8008", "http://[::ffff:127.0.0.1]:8008"):
+        assert read_settings({**GOOD, "homeserver": here}).homeserver == here
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from matrix_bench import ANN, EVE, ME, Bench, benched, run
-from matrix_house import MatrixHouse
+from matrix_bench import ANN, EVE, ME, Bench, benched
+from matrix_house import MatrixHouse, run
 from matrix_person import Person
 from synapse_server import Synapse
 

@@ -1,17 +1,16 @@
 """The keys of our device: none is lost, whatever others, the network or a crash do."""
 
-import asyncio
-from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
 import pytest
-from matrix_house import MatrixHouse, post, until
+from matrix_house import MatrixHouse, post, run
 from matrix_person import Person
 from matrix_private_person import PrivatePerson
 from nio import AsyncClient  # type: ignore[import-untyped]
 from synapse_server import Synapse
 from troublesome import Troublesome
+from waiting import until
 
 from segue.core.inbound import Cursor
 from segue.platforms.matrix.client import Client
@@ -27,10 +26,6 @@ NONSENSE: tuple[Any, ...] = (
     {},
     7,
 )
-
-
-def run(work: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(work, 100))
 
 
 @pytest.fixture

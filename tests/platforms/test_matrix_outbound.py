@@ -4,7 +4,7 @@ import json
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from segue.core.attachments import Attachment
@@ -90,6 +90,7 @@ class Strict(HTMLParser):
 
 
 @given(MARKS | PIECES | st.text(max_size=200))
+@example("[a]()")
 def test_html_is_balanced_and_safe_whatever_was_said(text: str) -> None:
     html = html_from(text)
     if html is not None:
@@ -111,6 +112,8 @@ def test_html_is_balanced_and_safe_whatever_was_said(text: str) -> None:
         ("*a*\nb", "<p><em>a</em><br />\nb</p>"),
         ("`<b>`", "<p><code>&lt;b&gt;</code></p>"),
         ("1 \\* 2", "<p>1 * 2</p>"),
+        ("[a]()", "<p><a>a</a></p>"),
+        ("0. a", '<ol start="0">\n<li>a</li>\n</ol>'),
     ],
 )
 def test_there_is_html_where_there_is_something_to_format(text: str, html: str | None) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from matrix_bench import ANN, EVE, ROOM, SEALED, benched, run, said, text
+from matrix_bench import ANN, EVE, ROOM, SEALED, benched, said, text
+from matrix_house import run
 
 from segue.core.errors import StoreError
 from segue.core.inbound import Inbound

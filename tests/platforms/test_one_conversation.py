@@ -3,7 +3,6 @@
 Everything is the product's own, in processes of its own; only the model is scripted, and the clock can be put forward.
 """
 
-import asyncio
 import re
 import shlex
 import shutil
@@ -17,6 +16,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from bot_api.client import World
 from gateway_process import SUPPORT, House
+from matrix_house import run
 from matrix_person import Person
 from synapse_server import Synapse
 from terminal import Terminal
@@ -95,11 +95,11 @@ def begin_in_a_terminal(home: Home) -> None:
 async def on_matrix(home: Home) -> None:
     async with Person(home.url, home.alice) as alice:
         room = await alice.create_room(home.bot, is_direct=True)
-        await alice.wait_for_member(room, home.bot, 30)
+        await alice.wait_for_member(room, home.bot)
 
         async def say(text: str, wanted: str) -> list[str]:
             await alice.say(room, text)
-            found = await alice.wait_for(room, lambda heard: any(re.search(wanted, one.body) for one in heard), 30)
+            found = await alice.wait_for(room, lambda heard: any(re.search(wanted, one.body) for one in heard))
             return [one.body for one in found]
 
         await say("And which week?", "You said: And which week\\?")
@@ -115,10 +115,10 @@ def test_one_conversation_on_three_channels_and_two_days(at_home: Home) -> None:
     world = at_home.world
     begin_in_a_terminal(at_home)
     at_home.begin()
-    world.wait(lambda: any("goes on here" in text for text in world.texts(ALICE)), 60)
+    world.wait(lambda: any("goes on here" in text for text in world.texts(ALICE)))
     world.say(ALICE, ALICE, "And where do we stay?")
-    world.wait(lambda: "You said: And where do we stay?" in world.texts(ALICE), 30)
-    asyncio.run(asyncio.wait_for(on_matrix(at_home), 100))
+    world.wait(lambda: "You said: And where do we stay?" in world.texts(ALICE))
+    run(on_matrix(at_home))
     with SessionDB(at_home.house.home / "state.db", read_only=True) as db:
         (first,) = [row for row in db.list_sessions_rich() if row["title"] == "A week in Lisbon"]
         said = [row["content"] for row in db.get_messages(first["id"]) if row["role"] == "user"]

@@ -1,20 +1,23 @@
 """The homeserver of the tests is a real one that reaches nobody, and its people hear what is said, as it stands."""
 
-import asyncio
-from collections.abc import Coroutine
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
+from matrix_house import run
 from matrix_messages import UNREADABLE
 from matrix_person import Person, Refused
 from matrix_private_person import PrivatePerson
-from synapse_server import Synapse
+from synapse_server import OwnSynapse, Synapse
 
 
-def run(work: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(work, 60))
+@pytest.fixture
+def own_synapse() -> Iterator[OwnSynapse]:
+    """Nobody else uses this one."""
+    server = OwnSynapse()
+    yield server
+    server.close()
 
 
 def test_what_one_says_the_other_hears(synapse: Synapse) -> None:
@@ -157,19 +160,19 @@ def test_what_is_said_twice_in_one_transaction_is_said_once(synapse: Synapse) ->
     run(work())
 
 
-@pytest.mark.parametrize("end", ["stop", "kill"])
-def test_a_server_that_comes_back_has_kept_everything(synapse: Synapse, end: str) -> None:
+def test_a_server_that_comes_back_has_kept_everything(own_synapse: OwnSynapse) -> None:
     async def work() -> None:
-        async with Person(synapse.url, synapse.register()) as ann:
-            room = await ann.create_room()
-            sent = await ann.say(room, "before", transaction="t1")
-            getattr(synapse, end)()
-            with pytest.raises(httpx2.ConnectError):
-                await ann.say(room, "nobody is there")
-            synapse.start()
-            assert await ann.say(room, "before", transaction="t1") == sent
-            await ann.say(room, "after")
-            assert [message.body for message in await ann.messages(room)] == ["before", "after"]
+        async with Person(own_synapse.url, own_synapse.register()) as ann:
+            for end in (own_synapse.stop, own_synapse.kill):
+                room = await ann.create_room()
+                sent = await ann.say(room, "before", transaction=f"t in {room}")
+                end()
+                with pytest.raises(httpx2.ConnectError):
+                    await ann.say(room, "nobody is there")
+                own_synapse.start()
+                assert await ann.say(room, "before", transaction=f"t in {room}") == sent
+                await ann.say(room, "after")
+                assert [message.body for message in await ann.messages(room)] == ["before", "after"]
 
     run(work())
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from bot_api.client import World, message_id
 from telegram_bench import ALICE, GROUP, Bench, post, route, run
+from waiting import DEADLINE
 
 from segue.core.attachments import Attachment
 from segue.platforms.telegram import wire
@@ -116,7 +117,7 @@ def test_a_message_says_something_else(bench: Bench) -> None:
         ({"kind": "drop"}, SendUnknown, "the connection broke"),
         ({"kind": "cut", "taken": True}, SendUnknown, "the connection broke"),
         ({"kind": "garbage", "taken": True}, SendUnknown, "did not say whether"),
-        ({"kind": "hang", "seconds": 5}, SendUnknown, "in time"),
+        ({"kind": "hang", "seconds": 2 * DEADLINE}, SendUnknown, "in time"),
         ({"kind": "error", "status": 413, "description": "Request Entity Too Large"}, SendRefused, "Too Large"),
     ],
 )
@@ -127,7 +128,7 @@ def test_a_failure_is_what_it_is(
     kind: type[SendFailed],
     sentence: str,
 ) -> None:
-    monkeypatch.setattr(wire, "ANSWER_SECONDS", 0.5 if trouble["kind"] == "hang" else 10.0)
+    monkeypatch.setattr(wire, "ANSWER_SECONDS", 0.5 if trouble["kind"] == "hang" else DEADLINE)
 
     async def work() -> None:
         how = {name: value for name, value in trouble.items() if name != "kind"}

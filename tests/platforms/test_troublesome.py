@@ -1,18 +1,15 @@
 """What stands before a server passes everything on, and makes exactly the trouble that it is told to make."""
 
 import asyncio
-from collections.abc import Coroutine
 from typing import Any
 
 import httpx2
 import pytest
+from matrix_house import run
 from matrix_person import Person, Refused
 from synapse_server import Synapse
 from troublesome import Troublesome
-
-
-def run(work: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(work, 60))
+from waiting import until
 
 
 def bodies(found: list[Any]) -> list[str]:
@@ -48,7 +45,7 @@ def test_a_request_that_hangs_never_arrives(synapse: Synapse, trouble: Troubleso
     async def work() -> None:
         async with Person(trouble.url, synapse.register()) as ann:
             room = await ann.create_room()
-            trouble.hang("/send/", 0.2, times=1)
+            trouble.hang("/send/", 0.05, times=1)
             with pytest.raises(httpx2.TransportError):
                 await ann.say(room, "lost")
             assert await ann.messages(room) == []
@@ -76,7 +73,7 @@ def test_a_door_that_is_down_comes_up_where_it_was(synapse: Synapse, trouble: Tr
         async with Person(trouble.url, synapse.register()) as ann:
             room = await ann.create_room()
             listening = asyncio.create_task(ann.wait_for(room, len))
-            await asyncio.sleep(0.2)
+            await until(lambda: any("/sync" in line for line in trouble.begun))
             trouble.go_down()
             with pytest.raises(httpx2.TransportError):
                 await listening
@@ -103,9 +100,11 @@ def test_answers_pass_however_they_are_framed(how: str) -> None:
     heard: list[bytes] = []
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        heard.append(await reader.readuntil(b"\r\n0\r\n\r\n"))
-        writer.write(ANSWERS[how])
-        writer.close()
+        try:
+            heard.append(await reader.readuntil(b"\r\n0\r\n\r\n"))
+            writer.write(ANSWERS[how])
+        finally:
+            writer.close()
 
     async def pieces() -> Any:
         yield b"one"
@@ -128,11 +127,13 @@ def test_answers_pass_however_they_are_framed(how: str) -> None:
 
 def test_a_connection_that_becomes_another_is_passed_on_both_ways() -> None:
     async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\n\r\n")
-        while said := await reader.read(100):
-            writer.write(said.upper())
-        writer.close()
+        try:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\n\r\n")
+            while said := await reader.read(100):
+                writer.write(said.upper())
+        finally:
+            writer.close()
 
     async def work() -> None:
         server = await asyncio.start_server(echo, "127.0.0.1", 0)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import DEADLINE
 
 from segue import SessionDB
 from segue.core.messages import Spot, draft
@@ -102,7 +103,7 @@ def file(home: Path) -> Path:
 def query(file: Path, sql: str, parameter: str | None = None) -> list[dict[str, Any]]:
     bound = f".parameter set ?1 '\"{parameter}\"'\n" if parameter else ""
     answer = subprocess.run(
-        ["sqlite3", "-batch", "-json", str(file)], input=bound + sql, capture_output=True, text=True, timeout=30
+        ["sqlite3", "-batch", "-json", str(file)], input=bound + sql, capture_output=True, text=True, timeout=DEADLINE
     )
     assert answer.stderr == ""
     rows: list[dict[str, Any]] = json.loads(answer.stdout or "[]")

@@ -6,7 +6,6 @@ import os
 import signal
 import stat
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +14,7 @@ import httpx2
 import pytest
 from gateway_process import House
 from lane_house import dm
+from waiting import DEADLINE, until
 
 from segue.testing import Stage
 from segue.testing.remote import Backstage
@@ -49,7 +49,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
     before = os.umask(0)
     house = House(folder)
     try:
-        yield asyncio.run(asyncio.wait_for(_life(house), 100))
+        yield asyncio.run(asyncio.wait_for(_life(house), 4 * DEADLINE))
     finally:
         house.close()
         os.umask(before)
@@ -69,7 +69,7 @@ async def _life(house: House) -> Seen:
         for number, line in enumerate(
             [
                 'use memory {"action": "write", "name": "leeks", "text": "They are green."}',
-                'use terminal {"command": "sleep 60", "background": true}',
+                'use terminal {"command": "sleep 1000", "background": true}',
                 'use my_environment {"name": "MINE"}',
                 "the last thing that is said",
             ]
@@ -89,16 +89,16 @@ async def _life(house: House) -> Seen:
             done = house.ask(*arguments)
             assert done.returncode == 0, done.stdout + done.stderr
         gateway.send_signal(signal.SIGTERM)
-        assert await asyncio.to_thread(gateway.wait, 40) == 0, house.log.read_text()
+        assert await asyncio.to_thread(gateway.wait, DEADLINE) == 0, house.log.read_text()
     said = " ".join(stage.posted_to("owner"))
     return Seen(house, commands, environments, gateway.pid, answers, said)
 
 
 async def _until(is_so: Callable[[], object], house: House) -> None:
-    deadline = time.monotonic() + 40
-    while not is_so():
-        assert time.monotonic() < deadline, house.log.read_text()
-        await asyncio.sleep(0.02)
+    try:
+        await until(is_so)
+    except TimeoutError:
+        raise AssertionError(house.log.read_text()) from None
 
 
 def _port(house: House) -> int:

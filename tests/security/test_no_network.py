@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from waiting import DEADLINE
 
 ELSEWHERE = ["192.0.2.1", "8.8.8.8", "2001:db8::1", "10.0.0.1", "169.254.169.254"]
 CONNECTING = """
@@ -49,7 +50,11 @@ def test_nobody_elsewhere_is_asked_for_a_name(name: str) -> None:
 
 def test_a_program_that_a_test_starts_reaches_nobody_elsewhere() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", CONNECTING, "192.0.2.1"], env=os.environ, capture_output=True, text=True, timeout=30
+        [sys.executable, "-c", CONNECTING, "192.0.2.1"],
+        env=os.environ,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
     )
     assert "LeftTheMachine" in done.stderr
 

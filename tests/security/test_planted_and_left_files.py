@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from waiting import DEADLINE
 
 from segue import SessionDB
 from segue.cli.chatting.past import Past
@@ -105,7 +106,7 @@ def test_what_a_killed_export_left_is_gone_after_the_next_one(home: Path, tmp_pa
     target, other = tmp_path / "all.jsonl", tmp_path / ".all.jsonl.notes.part"
     other.write_text(UNTOUCHED)
     for _ in range(3):
-        subprocess.run([sys.executable, "-c", KILLED_WHILE_IT_WRITES, str(target)], check=False, timeout=60)
+        subprocess.run([sys.executable, "-c", KILLED_WHILE_IT_WRITES, str(target)], check=False, timeout=DEADLINE)
     [left] = list(tmp_path.glob(".all.jsonl.????????.part"))
     assert stat.S_IMODE(left.stat().st_mode) == 0o600
     with SessionDB() as db:

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,17 @@ WRITES_NOTHING_PRIVATE = {
 Functions = ast.FunctionDef | ast.AsyncFunctionDef
 
 
+@cache
+def parsed(source: str) -> ast.Module:
+    """Each file is read by several tests."""
+    return ast.parse(source)
+
+
+@cache
+def calls_in(tree: ast.AST) -> list[ast.Call]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+
+
 def called(node: ast.Call) -> str:
     """The last part of the name of what is called."""
     match node.func:
@@ -42,7 +54,7 @@ def called(node: ast.Call) -> str:
 
 
 def calls(tree: ast.AST, *names: str) -> Iterator[ast.Call]:
-    return (node for node in ast.walk(tree) if isinstance(node, ast.Call) and called(node) in names)
+    return (node for node in calls_in(tree) if called(node) in names)
 
 
 def is_secret(node: ast.expr) -> bool:
@@ -57,7 +69,7 @@ def is_secret(node: ast.expr) -> bool:
 def compared(source: str) -> list[str]:
     """Comparisons that take the longer the more of a secret is right. Comparing with nothing tells nothing."""
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq | ast.NotEq):
             sides = [node.left, *node.comparators]
             if any(map(is_secret, sides)) and not any(isinstance(one, ast.Constant) for one in sides):
@@ -85,7 +97,7 @@ def digests_of_text(source: str) -> list[str]:
     """Uses of compare_digest on something else than bytes: other texts than ASCII would be an error there."""
     return [
         ast.unparse(call)
-        for function in ast.walk(ast.parse(source))
+        for function in ast.walk(parsed(source))
         if isinstance(function, Functions)
         for call in calls(function, "compare_digest")
         if not all(is_bytes(argument, function) for argument in call.args)
@@ -105,13 +117,13 @@ def test_a_hasty_comparison_would_be_seen() -> None:
     assert digests_of_text("def f(a: str, b: bytes): return hmac.compare_digest(a, b)")
     assert digests_of_text("def f(a): b = a.decode(); return compare_digest(b, a.encode())")
     assert not digests_of_text("def f(a: bytes, b): c = b.encode(); return compare_digest(a, c)")
-    used = [file for file in FILES if list(calls(ast.parse(file.read_text("utf-8")), "compare_digest"))]
+    used = [file for file in FILES if list(calls(parsed(file.read_text("utf-8")), "compare_digest"))]
     assert len(used) >= 2
 
 
 def test_only_known_doors_listen_and_each_has_its_tests() -> None:
     product = [file for file in FILES if "testing" not in file.parts]
-    trees = {str(file.relative_to(ROOT)): ast.parse(file.read_text("utf-8")) for file in product}
+    trees = {str(file.relative_to(ROOT)): parsed(file.read_text("utf-8")) for file in product}
     assert {name for name, tree in trees.items() if list(calls(tree, *LISTENING))} == {BINDS}
     assert {name for name, tree in trees.items() if list(calls(tree, "bound"))} == set(DOORS)
     assert all((ROOT.parent / tests).is_file() for tests in DOORS.values())
@@ -120,7 +132,7 @@ def test_only_known_doors_listen_and_each_has_its_tests() -> None:
 def test_every_program_that_is_started_is_told_its_whole_environment() -> None:
     started = 0
     for file in FILES:
-        tree = ast.parse(file.read_text("utf-8"))
+        tree = parsed(file.read_text("utf-8"))
         for call in calls(tree, *STARTS):
             if not ast.unparse(call.func).startswith(("subprocess.", "asyncio.create_subprocess", "Popen")):
                 continue
@@ -133,7 +145,7 @@ def test_every_program_that_is_started_is_told_its_whole_environment() -> None:
 
 def open_to_others(source: str) -> tuple[int, list[str]]:
     """How many files and folders are made there, and those that somebody else could read or had put a link for."""
-    tree = ast.parse(source)
+    tree = parsed(source)
     given = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
     names = {to.id: node.value for node in given for to in node.targets if isinstance(to, ast.Name)}
     made, bad = 0, list(calls(tree, "write_text", "write_bytes", "touch", "mkstemp", "NamedTemporaryFile"))

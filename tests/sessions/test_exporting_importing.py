@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from examples import examples
+from health_checks import SHARED_STORE
+from hypothesis import given
 from hypothesis import strategies as st
 
 from segue.app import open_store
@@ -456,7 +458,7 @@ foreign_sessions = st.fixed_dictionaries(
 
 
 @given(data=foreign_sessions)
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(30, in_torture=300, suppress_health_check=SHARED_STORE)
 def test_whatever_can_come_in_comes_out_as_it_came(store: Store, data: dict[str, Any]) -> None:
     number = store.read(ME, lambda tx: tx.sessions.count(Filter(archived=None, tips_only=False)))
     data |= {"id": f"session {number}", "title": f"{number} {data.get('title', '')}"}

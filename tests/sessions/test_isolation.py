@@ -3,13 +3,17 @@
 import io
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+import pytest
+from examples import examples
+from health_checks import SHARED_STORE
+from hypothesis import given
 from hypothesis import strategies as st
+from waiting import DEADLINE
 
 from segue.core.background import Process, ProcessState
 from segue.core.credentials import Credential
@@ -60,11 +64,16 @@ def may_see(scope: Scope, principal: str, audience: str) -> bool:
     return audience == scope.audience and principal in (scope.principal, scope.audience)
 
 
+Numbers = tuple[Sequence[int], Sequence[int]]
+"""Those of everything in the inbox and in the outbox."""
+
+
 class Asker:
     """Somebody who asks for everything, knowing every name."""
 
-    def __init__(self, tx: Transaction, names: list[str]) -> None:
+    def __init__(self, tx: Transaction, names: list[str], numbers: Numbers = ((), ())) -> None:
         self.tx = tx
+        self.received, self.sent = numbers
         newest = tx.search.state().last_id
         self.ids = [f"{name}-id" for name in names]
         self.titles = [f"{name}-title" for name in names]
@@ -122,7 +131,7 @@ def every_table(asker: Asker) -> dict[str, Any]:
         "Lanes.unfinalised": tx.lanes.unfinalised(),
         "Lanes.resets": each(tx.lanes.resets, asker.lanes),
         "Lanes.reset_into": each(tx.lanes.reset_into, asker.ids),
-        "Inbox.find": each(tx.inbox.find, range(1, 99)),
+        "Inbox.find": each(tx.inbox.find, asker.received),
         "Inbox.named": each(tx.inbox.named, asker.entries),
         "Inbox.of_message": each(
             lambda one: tx.inbox.of_message(one.platform, one.account, one.chat, one.message_id), asker.entries
@@ -142,7 +151,7 @@ def every_table(asker: Asker) -> dict[str, Any]:
         "Inbox.count": tx.inbox.count(list(InboxState)),
         "Inbox.queues": tx.inbox.queues(),
         "Inbox.open_lanes": tx.inbox.open_lanes(),
-        "Outbox.find": each(tx.outbox.find, range(1, 99)),
+        "Outbox.find": each(tx.outbox.find, asker.sent),
         "Outbox.unsent": tx.outbox.unsent("telegram", ""),
         "Outbox.is_awaited": each(
             lambda entry: tx.outbox.is_awaited("telegram", "", entry.chat) and entry.chat, asker.entries
@@ -226,7 +235,7 @@ def every_use(asker: Asker) -> dict[str, Any]:
     wishes = [searching.Wish(limit=99, sort=sort) for sort in searching.Sort]
 
     def secondly() -> float:
-        return 5.0
+        return DEADLINE
 
     def document(work: Callable[..., int], *args: Any) -> str:
         sink = io.StringIO()
@@ -340,12 +349,24 @@ def test_every_method_that_reads_is_asked(store: SqlStore) -> None:
         assert {f"{table.__name__}.{name}" for name in known - left_out} <= asked
 
 
-@given(
-    owners=st.lists(st.tuples(st.sampled_from(PEOPLE), st.sampled_from(PLACES)), min_size=2, max_size=9),
-    is_indexed=st.booleans(),
-)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=12)
+OWNERS = st.lists(st.tuples(st.sampled_from(PEOPLE), st.sampled_from(PLACES)), min_size=2, max_size=9)
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+@given(owners=OWNERS, is_indexed=st.booleans())
+@examples(12, in_torture=200, suppress_health_check=SHARED_STORE)
 def test_nobody_is_told_of_what_is_not_theirs(store: SqlStore, owners: list[tuple[str, str]], is_indexed: bool) -> None:
+    check_what_is_told(store, owners, is_indexed=is_indexed)
+
+
+@pytest.mark.parametrize("engine", ["postgres"], indirect=True)
+@given(owners=OWNERS)
+@examples(4, in_torture=40, suppress_health_check=SHARED_STORE)
+def test_a_server_tells_nobody_of_what_is_not_theirs(store: SqlStore, owners: list[tuple[str, str]]) -> None:
+    check_what_is_told(store, owners, is_indexed=False)
+
+
+def check_what_is_told(store: SqlStore, owners: list[tuple[str, str]], *, is_indexed: bool) -> None:
     empty(store)
     store.write(OWNER_AT_CONSOLE, furnish, owners)
     for scope in SCOPES:
@@ -353,17 +374,21 @@ def test_nobody_is_told_of_what_is_not_theirs(store: SqlStore, owners: list[tupl
     if is_indexed:
         store.index_all()
     names = [f"zq{number:02}" for number in range(len(owners))]
+    numbers = numbers_in(store)
     for scope in SCOPES:
         seen = own(scope, owners)
-        for verb, markers in store.read(scope, answers, names).items():
+        for verb, markers in store.read(scope, answers, names, numbers).items():
             assert markers <= seen, f"{verb} tells {scope} of {markers - seen}"
 
 
 def test_whoever_may_see_it_is_told(store: SqlStore) -> None:
     """The control: the same questions do find what may be seen."""
     store.write(OWNER_AT_CONSOLE, furnish, [("telegram:1", ""), ("telegram:2", ""), ("telegram:1", ROOM)])
-    found = store.read(Scope(Principal("telegram:1")), answers, ["zq00", "zq01", "zq02"])
+    names = ["zq00", "zq01", "zq02"]
+    found = store.read(Scope(Principal("telegram:1")), answers, names, numbers_in(store))
     for verb in (
+        "Inbox.find",
+        "Outbox.find",
         "Sessions.listed",
         "Messages.of",
         "Messages.find",
@@ -384,7 +409,7 @@ def test_whoever_may_see_it_is_told(store: SqlStore) -> None:
         "Turns.owed", "People.find", "People.listed", "People.owners", "People.pairings", "Jobs.find", "Jobs.listed",
         "Tokens.find", "Tokens.listed", "Meta.get", "Meta.beginning", "Meta.drawer",
     }  # fmt: skip
-    owner = store.read(OWNER_AT_CONSOLE, answers, ["zq00", "zq01", "zq02"])
+    owner = store.read(OWNER_AT_CONSOLE, answers, names, numbers_in(store))
     for verb in (
         "People.find",
         "People.listed",
@@ -405,8 +430,16 @@ def own(scope: Scope, owners: list[tuple[str, str]]) -> set[str]:
     return {f"zq{number:02}" for number, them in enumerate(owners) if may_see(scope, *them)}
 
 
-def answers(tx: Transaction, names: list[str]) -> dict[str, set[str]]:
-    asker = Asker(tx, names)
+def numbers_in(store: SqlStore) -> Numbers:
+    def work(tx: Transaction) -> Numbers:
+        received, sent = tx.inbox.latest(list(InboxState), 99), tx.outbox.latest(list(OutboxState), 99)
+        return [one.id for one in received], [one.id for one in sent]
+
+    return store.read(OWNER_AT_CONSOLE, work)
+
+
+def answers(tx: Transaction, names: list[str], numbers: Numbers) -> dict[str, set[str]]:
+    asker = Asker(tx, names, numbers)
     return {verb: told(said) for verb, said in (every_table(asker) | every_use(asker)).items()}
 
 

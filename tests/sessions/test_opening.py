@@ -7,7 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from examples import examples
+from health_checks import SHARED_STORE
+from hypothesis import given
 from hypothesis import strategies as st
 
 from segue.core.errors import InvalidSession, NotFound
@@ -513,7 +515,7 @@ def act(store: Store, what: str, which: int, at: datetime, step: int) -> None:
 
 
 @given(acts=acts, minutes=st.lists(st.sampled_from([0, 1, 45, 200]), min_size=13, max_size=13))
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(40, in_torture=400, suppress_health_check=SHARED_STORE)
 def test_whatever_happens_a_message_finds_the_only_open_session_of_its_lane(
     store: Store, acts: list[tuple[str, int]], minutes: list[int]
 ) -> None:

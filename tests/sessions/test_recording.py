@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from examples import examples
+from health_checks import SHARED_STORE
+from hypothesis import given
 from hypothesis import strategies as st
 
 from segue.core.errors import InvalidMessage, SegueError, SessionNotFound
@@ -108,7 +110,7 @@ json_values = st.recursive(
 
 
 @given(content=json_values, extra=st.dictionaries(st.text(max_size=5), json_values, max_size=3))
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(30, in_torture=300, suppress_health_check=SHARED_STORE)
 def test_whatever_json_can_say_comes_back_equal(store: Store, content: Any, extra: dict[str, Any]) -> None:
     seq = say(store, content, extra=extra).seq
     stored = store.read(ME, lambda tx: tx.messages.find_seq("s", seq))

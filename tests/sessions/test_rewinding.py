@@ -3,7 +3,9 @@
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from examples import examples
+from health_checks import SHARED_STORE
+from hypothesis import given
 from hypothesis import strategies as st
 
 from segue.core.errors import MessageNotFound, SessionNotFound
@@ -266,7 +268,7 @@ turns = st.tuples(st.sampled_from(["user", "assistant", "tool"]), contents, st.s
 
 
 @given(said=st.lists(turns, max_size=8), undo=st.integers(1, 4))
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(25, in_torture=200, suppress_health_check=SHARED_STORE)
 def test_counting_one_by_one_and_counting_all_at_once_agree(store: Store, said: list[Any], undo: int) -> None:
     name = f"session {store.read(ME, lambda tx: len(tx.sessions.with_prefix('session', 1000)))}"
     begin(store, name)

@@ -6,9 +6,12 @@ from datetime import UTC
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from examples import examples
+from health_checks import SHARED_STORE
+from hypothesis import given
 from hypothesis import strategies as st
 from postgres_server import Emptied
+from waiting import DEADLINE
 
 from segue.core.messages import draft
 from segue.core.query import parse
@@ -19,7 +22,6 @@ from segue.ports.store import Narrowing, Transaction
 from segue.sessions.recording import append_message
 from segue.sessions.searching import Answer, Sort, Wish, search
 from segue.sessions.starting import create_session
-from segue.storage.postgres import PostgresEngine
 from segue.storage.sqlite import SqliteEngine
 from segue.storage.store import SqlStore
 
@@ -42,7 +44,7 @@ QUESTIONS = st.lists(st.sampled_from(QUERIES), min_size=1, max_size=5).map(" ".j
 
 @pytest.fixture
 def both(tmp_path: Path, emptied: Emptied) -> Iterator[tuple[SqlStore, SqlStore]]:
-    with SqlStore(SqliteEngine(tmp_path / "state.db")) as one, SqlStore(PostgresEngine(emptied.empty())) as other:
+    with SqlStore(SqliteEngine(tmp_path / "state.db")) as one, SqlStore(emptied.engine()) as other:
         yield one, other
 
 
@@ -58,11 +60,11 @@ def fill(tx: Transaction, name: str, texts: list[str]) -> None:
 
 def asked(store: SqlStore, scope: Scope, question: str, name: str, sort: Sort) -> Answer:
     wish = Wish(limit=100, sort=sort, narrowing=Narrowing(session_prefix=name))
-    return store.read(scope, search, parse(question), wish, NOW, UTC, lambda: 10.0)
+    return store.read(scope, search, parse(question), wish, NOW, UTC, lambda: DEADLINE)
 
 
 @given(texts=TEXTS, questions=st.lists(QUESTIONS, min_size=1, max_size=8), is_indexed=st.booleans())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@examples(25, in_torture=300, suppress_health_check=SHARED_STORE)
 def test_answers_are_equal(
     both: tuple[SqlStore, SqlStore], texts: list[str], questions: list[str], is_indexed: bool
 ) -> None:

@@ -5,8 +5,11 @@ from datetime import UTC
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from examples import examples
+from health_checks import SHARED_STORE
+from hypothesis import given
 from hypothesis import strategies as st
+from waiting import DEADLINE
 
 from segue.core.matching import Found, Page, matches, text_of
 from segue.core.messages import draft
@@ -70,7 +73,7 @@ def add(
 
 def ask(store: SqlStore, text: str, scope: Scope = OWNER, **wish: object) -> Answer:
     wished = Wish(limit=1000)._replace(**wish)  # type: ignore[arg-type]
-    return store.read(scope, search, parse(text), wished, NOW, UTC, lambda: 5.0)
+    return store.read(scope, search, parse(text), wished, NOW, UTC, lambda: DEADLINE)
 
 
 def contents(answer: Answer) -> list[str | None]:
@@ -107,7 +110,7 @@ TREES = st.lists(st.sampled_from(PIECES), min_size=1, max_size=6).map(" ".join)
 
 
 @given(texts=TEXTS, query=TREES, taken=st.booleans(), tags=st.sets(st.sampled_from("xyz")))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=120)
+@examples(50, in_torture=600, suppress_health_check=SHARED_STORE)
 def test_answers_are_what_a_look_at_every_message_finds(
     store: SqlStore, texts: list[str], query: str, taken: bool, tags: set[str]
 ) -> None:
@@ -135,7 +138,7 @@ def fits(query: Query, found: Found) -> bool:
 
 
 @given(text=st.text(max_size=60) | st.text(st.characters(categories=["Cs"]), max_size=3).map("source:{} x".format))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+@examples(50, in_torture=600, suppress_health_check=SHARED_STORE)
 def test_no_string_raises(store: SqlStore, text: str) -> None:
     store.write(OWNER, add, "s", ["some words"])
     ask(store, text)
@@ -194,7 +197,7 @@ def test_what_others_say_changes_nothing_of_an_answer(store: SqlStore, settled: 
 
 def test_few_messages_among_many_of_others_are_found_at_once(store: SqlStore) -> None:
     store.write(OWNER, add, "bob", ["server one"], principal="telegram:2")
-    store.write(OWNER, add, "alice", [f"server {number}" for number in range(3000)], principal="telegram:1")
+    store.write(OWNER, add, "alice", [f"server {number}" for number in range(1600)], principal="telegram:1")
     store.write(OWNER, lambda tx: tx.sessions.tag("bob", ["rare"]))
     store.index_all()
     for scope, query in [
@@ -212,7 +215,7 @@ def test_few_messages_among_many_of_others_are_found_at_once(store: SqlStore) ->
                 return real(*args, **more)  # type: ignore[arg-type]
 
             tx.search.chunk = chunk  # type: ignore[method-assign, assignment]
-            return search(tx, parse(query), Wish(), NOW, UTC, lambda: 5.0)
+            return search(tx, parse(query), Wish(), NOW, UTC, lambda: DEADLINE)
 
         assert contents(store.read(scope, counted)) == ["server one"]
         assert len(chunks) <= 6
@@ -280,11 +283,11 @@ def test_what_steers_a_terminal_hides_no_word(store: SqlStore, colour: str) -> N
 
 
 def test_a_batch_is_small_however_large_its_messages(store: SqlStore) -> None:
-    store.write(OWNER, add, "s", ["large " * 30_000 for _ in range(20)], role="tool")
+    store.write(OWNER, add, "s", ["large " * 30_000 for _ in range(4)], role="tool")
     waiting = store.read(OWNER, lambda tx: tx.search.waiting(512))
     assert (waiting.after, waiting.upto, waiting.is_last) == (0, 2, False)
     store.index_all()
-    assert len(ask(store, "large in:tools").hits) == 20
+    assert len(ask(store, "large in:tools").hits) == 4
 
 
 def test_tool_output_is_found_only_when_asked_for(store: SqlStore, settled: Callable[[], None]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+from waiting import DEADLINE
 
 from segue import SessionDB
 from segue.core.errors import (
@@ -134,7 +135,7 @@ FULL_DISK = """
 
 def test_a_full_disk_fails_the_write_loses_nothing_and_recovers_without_a_restart(home: Path) -> None:
     command = [sys.executable, "-c", textwrap.dedent(FULL_DISK), str(home / "state.db")]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE)
     assert result.returncode == 0, result.stderr
     kind, stored, counted, after, kept = result.stdout.split()
     assert kind in ("StoreFull", "StoreFault")

@@ -1,12 +1,13 @@
 """Several at one file: who waits, for how long, and who need not."""
 
-import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import apsw
 import pytest
+from waiting import wait_until
 
 from segue import SessionDB
 from segue.core.errors import StoreBusy
@@ -14,6 +15,7 @@ from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.sessions import Session
 from segue.ports.store import Transaction
 from segue.sessions import starting
+from segue.storage import connection, patience
 from segue.storage.checkpoints import CHECKPOINT_EVERY
 from segue.storage.patience import patiently
 from segue.storage.sqlite import SqliteEngine
@@ -28,26 +30,36 @@ def other(db: SessionDB, home: Path) -> Iterator[apsw.Connection]:
     connection.close()
 
 
-def let_go(connection: apsw.Connection, after: float) -> threading.Thread:
-    def wait_and_commit() -> None:
-        time.sleep(after)
-        connection.execute("COMMIT")
-
-    thread = threading.Thread(target=wait_and_commit)
-    thread.start()
-    return thread
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite gives up waiting soon; whether to go on is then decided by us."""
+    monkeypatch.setattr(connection, "BUSY_MILLISECONDS", 20)
 
 
-def test_a_writer_waits_for_another_and_loses_nothing(db: SessionDB, other: apsw.Connection) -> None:
+def after(pauses: int, act: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Act when a writer has given up and paused that many times."""
+    taken = iter(range(pauses))
+
+    def sleep(seconds: float) -> None:
+        time.sleep(seconds)
+        if next(taken, None) == pauses - 1:
+            act()
+
+    monkeypatch.setattr(patience, "time", SimpleNamespace(monotonic=time.monotonic, sleep=sleep))
+
+
+def test_a_writer_waits_for_another_and_loses_nothing(
+    hurried: None, db: SessionDB, other: apsw.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     db.create_session("a", "cli")
     other.execute("BEGIN IMMEDIATE")
-    thread = let_go(other, after=1.5)  # longer than SQLite itself is asked to wait
+    after(3, lambda: other.execute("COMMIT"), monkeypatch)
     db.append_message("a", "user", "worth waiting for")
-    thread.join()
+    assert not other.in_transaction, "it was waited for"
     assert db.message_count("a") == 1
 
 
-def test_patience_ends_with_a_sentence(home: Path) -> None:
+def test_patience_ends_with_a_sentence(hurried: None, home: Path) -> None:
     SessionDB().close()
     other = apsw.Connection(str(home / "state.db"))
     other.execute("BEGIN IMMEDIATE")
@@ -127,10 +139,7 @@ def test_the_log_is_carried_over_every_fifty_writes(home: Path) -> None:
             db.create_session()
         assert (home / "state.db").stat().st_size == before
         db.create_session()
-        until = time.monotonic() + 10  # it is done beside whoever writes
-        while (home / "state.db").stat().st_size == before and time.monotonic() < until:
-            time.sleep(0.01)
-        assert (home / "state.db").stat().st_size > before
+        wait_until(lambda: (home / "state.db").stat().st_size > before, "the log in the file")  # taken in by a thread
 
 
 def test_message_ids_ascend_whatever_was_deleted(db: SessionDB) -> None:

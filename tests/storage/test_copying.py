@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from postgres_server import Server
+from waiting import DEADLINE
 
 from segue.core.ids import LaneKey
 from segue.core.jobs import Job
@@ -21,6 +22,7 @@ from segue.ports.store import ResetRow, Transaction
 from segue.sessions.discarding import discard_session, restore_conversation
 from segue.sessions.recording import append_message
 from segue.sessions.searching import Wish
+from segue.storage import copying
 from segue.storage.copying import contents_of, copy_rows
 from segue.storage.postgres import PostgresEngine
 from segue.storage.sqlite import SqliteEngine
@@ -57,7 +59,7 @@ def pair(request: pytest.FixtureRequest, make_sqlite: Make, make_postgres: Make)
     target.close()
 
 
-def furnish(tx: Transaction, sessions: int = 30, messages: int = 40) -> None:
+def furnish(tx: Transaction, sessions: int = 30, messages: int = 18) -> None:
     for number in range(sessions):
         session = Session(
             f"s{number:03}", "cli", started_at=NOW + number, title=f"title {number}" if number % 2 else None,
@@ -88,17 +90,19 @@ def test_every_row_is_there_and_equal(pair: tuple[Engine, Engine]) -> None:
     assert contents_of(target) == contents_of(source)
     store = SqlStore(target)
     store.index_all()
-    assert len(answer(store, OWNER, "天气", Wish(limit=1000), seconds=5).hits) == len(
-        answer(SqlStore(source), OWNER, "天气", Wish(limit=1000), seconds=5).hits
+    assert len(answer(store, OWNER, "天气", Wish(limit=1000), seconds=DEADLINE).hits) == len(
+        answer(SqlStore(source), OWNER, "天气", Wish(limit=1000), seconds=DEADLINE).hits
     )
     added = store.write(OWNER, append_message, "s001", draft("user", "and it goes on", NOW))
     last = SqlStore(source).read(OWNER, lambda tx: tx.search.state()).last_id
     assert added.id > last
 
 
-def test_a_copy_that_was_cut_off_goes_on(pair: tuple[Engine, Engine]) -> None:
+def test_a_copy_that_was_cut_off_goes_on(pair: tuple[Engine, Engine], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copying, "_MOST_ROWS", 60)
+    monkeypatch.setattr(copying, "_MOST_CHARACTERS", 500_000)
     source, target = pair
-    SqlStore(source).write(OWNER, furnish)
+    SqlStore(source).write(OWNER, furnish, 30, 8)
     for pieces in range(1, 20):
         left = iter(range(pieces))
 

@@ -83,7 +83,7 @@ def make(path: Path, sessions: int, messages: int) -> Path:
 def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A small store and a large one."""
     folder = tmp_path_factory.mktemp("costs")
-    return make(folder / "small.db", 50, 50), make(folder / "large.db", 25_000, 10_000)
+    return make(folder / "small.db", 50, 50), make(folder / "large.db", 10_000, 4_000)
 
 
 WORK: dict[str, Callable[[SqlStore], object]] = {
@@ -170,8 +170,8 @@ def test_the_log_begins_anew_however_much_is_written(
         monkeypatch.setattr("segue.storage.checkpoints.CHECKPOINT_EVERY", 10**9)
     with SqlStore(SqliteEngine(tmp_path / "state.db")) as store:
         store.write(OWNER_AT_CONSOLE, fill, 2, 0)
-        for number in range(16 * CHECKPOINT_EVERY):
-            said = draft("user", f"{number:06} " * 10_000, 1.0)
+        for number in range(8 * CHECKPOINT_EVERY):
+            said = draft("user", f"{number:06}" + "-" * 140_000, 1.0)  # with few words, which would be indexed
             store.write(OWNER_AT_CONSOLE, recording.append_message, "s000001", said)
         log = (tmp_path / "state.db-wal").stat().st_size
     assert (log < 16_000_000) is is_bounded

@@ -9,6 +9,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from waiting import DEADLINE
 
 from segue import SessionDB
 from segue.core.errors import HomeRefused, StoreError, StoreForked
@@ -18,7 +19,7 @@ from segue.storage.sqlite import SqliteEngine
 
 def python(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE)
 
 
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])

@@ -8,6 +8,7 @@ import psycopg
 import pytest
 from postgres_server import Server, psql
 from psycopg.conninfo import conninfo_to_dict
+from waiting import wait_until
 
 from segue.core.background import Process, ProcessState
 from segue.core.credentials import Credential
@@ -33,6 +34,7 @@ from segue.ports.store import ResetRow, Transaction, TrashEntry
 from segue.sessions.delivering import Posting, envelope_of, post
 from segue.sessions.recording import append_message
 from segue.sessions.starting import create_session
+from segue.storage import postgres
 from segue.storage.meta import drawer_of
 from segue.storage.postgres import PostgresEngine
 from segue.storage.postgres_address import place_of
@@ -88,8 +90,7 @@ def let_in(tx: Transaction, name: str) -> None:
 ONLY_THE_OWNERS = {"search_words", "runs", "people", "pairings", "cursors", "links", "jobs", "tokens"}
 
 
-@pytest.fixture
-def peopled(url: str) -> str:
+def people(url: str) -> str:
     with SqlStore(PostgresEngine(url)) as store:
         store.write(ALICE, furnish, "alice", ALICE)
         store.write(BOB, furnish, "bob", BOB)
@@ -98,29 +99,40 @@ def peopled(url: str) -> str:
     return url
 
 
+@pytest.fixture
+def peopled(url: str) -> str:
+    return people(url)
+
+
+@pytest.fixture(scope="module")
+def looked_at(postgres_server: Server) -> str:
+    """The same for all tests that change nothing."""
+    return people(postgres_server.new_database())
+
+
 def as_principal(principal: str) -> str:
     drawer = drawer_of(Scope(Principal(principal)))
     return f"SET segue.principal = '{principal}'; SET segue.drawer = '{drawer}'; "
 
 
 @pytest.mark.parametrize("table", POLICIES)
-def test_without_our_code_the_role_sees_nothing(peopled: str, table: str) -> None:
-    assert psql(peopled, f"SELECT count(*) FROM segue.{table}") == "0"
-    everything = psql(peopled, f"SET segue.sees_all = 'yes'; SELECT count(*) FROM segue.{table}")
+def test_without_our_code_the_role_sees_nothing(looked_at: str, table: str) -> None:
+    assert psql(looked_at, f"SELECT count(*) FROM segue.{table}") == "0"
+    everything = psql(looked_at, f"SET segue.sees_all = 'yes'; SELECT count(*) FROM segue.{table}")
     assert int(everything) > 0, "there is something to be seen"
 
 
 @pytest.mark.parametrize("table", sorted(POLICIES.keys() - ONLY_THE_OWNERS))
-def test_as_a_principal_the_role_sees_its_own(peopled: str, table: str) -> None:
-    seen = psql(peopled, as_principal("telegram:1") + f"SELECT * FROM segue.{table}")
+def test_as_a_principal_the_role_sees_its_own(looked_at: str, table: str) -> None:
+    seen = psql(looked_at, as_principal("telegram:1") + f"SELECT * FROM segue.{table}")
     assert "alice" in seen
     assert "bob" not in seen
     assert "mine" not in seen
 
 
 @pytest.mark.parametrize("table", sorted(ONLY_THE_OWNERS))
-def test_what_is_only_the_owners_is_seen_by_no_other_principal(peopled: str, table: str) -> None:
-    assert psql(peopled, as_principal("telegram:1") + f"SELECT * FROM segue.{table}") == ""
+def test_what_is_only_the_owners_is_seen_by_no_other_principal(looked_at: str, table: str) -> None:
+    assert psql(looked_at, as_principal("telegram:1") + f"SELECT * FROM segue.{table}") == ""
 
 
 def test_nobody_lets_themselves_in(peopled: str) -> None:
@@ -150,8 +162,8 @@ def test_nothing_of_others_can_be_changed_or_taken_over(peopled: str) -> None:
         psql(peopled, into)
 
 
-def test_every_table_with_rows_of_people_forces_its_rules(peopled: str, postgres_server: Server) -> None:
-    database = str(conninfo_to_dict(peopled)["dbname"])
+def test_every_table_with_rows_of_people_forces_its_rules(looked_at: str, postgres_server: Server) -> None:
+    database = str(conninfo_to_dict(looked_at)["dbname"])
     sql = """
         SELECT relname FROM pg_class
         WHERE relnamespace = 'segue'::regnamespace AND relkind = 'r' AND NOT relforcerowsecurity"""
@@ -167,12 +179,17 @@ def test_a_role_that_sees_everything_is_spoken_of(peopled: str, postgres_server:
 
 
 def test_a_connection_that_was_cut_off_is_replaced(peopled: str, postgres_server: Server) -> None:
-    cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'segue'"
+    ours = "FROM pg_stat_activity WHERE application_name = 'segue'"
+
+    def cut_off() -> None:
+        postgres_server.run(f"SELECT pg_terminate_backend(pid) {ours}")
+        wait_until(lambda: postgres_server.run(f"SELECT count(*) {ours}") == [(0,)], "the end of the connections")
+
     with SqlStore(PostgresEngine(peopled)) as store:
         for number in range(3):
-            postgres_server.run(cut)
+            cut_off()
             store.write(OWNER, append_message, "mine", draft("user", f"again {number}", 2.0))
-            postgres_server.run(cut)
+            cut_off()
             assert store.read(OWNER, lambda tx: tx.messages.count("mine")) == number + 2
 
 
@@ -210,7 +227,10 @@ def test_who_does_not_ask_says_it_twice(peopled: str, monkeypatch: pytest.Monkey
         assert say_twice(store, monkeypatch, is_kept=True) == ["one", "one", "two"]
 
 
-def test_what_is_wrong_is_said_in_a_sentence(url: str, postgres_server: Server, tmp_path: Path) -> None:
+def test_what_is_wrong_is_said_in_a_sentence(
+    url: str, postgres_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "PATIENCE_AT_THE_DOOR", 0.0)
     with pytest.raises(StoreBusy, match="cannot be reached"):
         PostgresEngine(f"postgresql:///x?host={tmp_path}")
     with SqlStore(PostgresEngine(url)) as store:

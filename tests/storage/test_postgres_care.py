@@ -1,18 +1,19 @@
 """What many at once, odd texts and odd answers of a server must not do."""
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from postgres_server import Server, psql
 from psycopg import errors
+from waiting import DEADLINE
 
 from segue import SessionDB
-from segue.core.errors import Invalid, StoreError, StoreTaken
+from segue.core.errors import Invalid, StoreBusy, StoreError, StoreTaken
 from segue.core.ids import LaneKey
 from segue.core.lifecycle import Lane
 from segue.core.messages import draft
@@ -22,9 +23,10 @@ from segue.core.sessions import Session
 from segue.ports.store import Transaction
 from segue.sessions.recording import append_message
 from segue.sessions.starting import create_session
-from segue.storage import postgres_search
+from segue.storage import patience, postgres_search
 from segue.storage.engines import engine_at
-from segue.storage.postgres import PostgresEngine
+from segue.storage.patience import MOST_CLASHES
+from segue.storage.postgres import PATIENCE_AT_THE_DOOR, PostgresEngine
 from segue.storage.postgres_connection import PostgresConnection
 from segue.storage.sql import Row
 from segue.storage.store import SqlStore
@@ -52,12 +54,12 @@ def test_who_says_a_new_word_waits_for_nobody(peopled: str) -> None:
         def slowly(tx: Transaction) -> None:
             append_message(tx, "of telegram:1", draft("user", "xylophone", 1.0))
             has_begun.set()
-            assert may_end.wait(30)
+            assert may_end.wait(DEADLINE)
 
         thread = threading.Thread(target=lambda: store.write(ALICE, slowly))
         thread.start()
         try:
-            assert has_begun.wait(30)
+            assert has_begun.wait(DEADLINE)
             store.write(BOB, append_message, "of telegram:2", draft("user", "xylophone too", 1.0))
             assert thread.is_alive(), "the first has not come to its end, and the second has"
         finally:
@@ -191,7 +193,7 @@ def test_two_who_open_it_first_make_it_once(url: str) -> None:
     problems: list[BaseException] = []
 
     def open_it() -> None:
-        started.wait(30)
+        started.wait(DEADLINE)
         try:
             PostgresEngine(url).close()
         except BaseException as error:  # noqa: BLE001 - told by the test
@@ -225,17 +227,23 @@ def test_a_number_is_never_given_twice(peopled: str) -> None:
     store.close()
 
 
-def test_what_will_stay_in_the_way_is_said_soon(peopled: str) -> None:
-    engine = PostgresEngine(peopled)
-    began = time.monotonic()
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Each pause that was made before something was tried again; no time passes but these."""
+    made: list[float] = []
+    monkeypatch.setattr(patience, "time", SimpleNamespace(monotonic=lambda: sum(made), sleep=made.append))
+    return made
 
+
+def test_what_will_stay_in_the_way_is_said_soon(peopled: str, pauses: list[float]) -> None:
+    engine = PostgresEngine(peopled)
     at = datetime.fromtimestamp(1.0, UTC)
     lane = Lane(LaneKey("k"), None, at, principal="telegram:1", created_at=at, updated_at=at)
     with SqlStore(engine) as store:
         store.write(ALICE, lambda tx: tx.lanes.insert(lane))
         with pytest.raises(StoreTaken):
             store.write(BOB, lambda tx: tx.lanes.insert(lane._replace(principal="telegram:2")))
-    assert time.monotonic() - began < 5
+    assert len(pauses) == MOST_CLASHES - 1, "however much patience is left"
 
 
 @pytest.mark.parametrize(
@@ -259,10 +267,14 @@ def test_an_address_that_cannot_be_meant_is_a_sentence_without_its_parts(address
     assert caught.value.__cause__ is None
 
 
-def test_what_waiting_does_not_heal_is_said_at_once(postgres_server: Server, tmp_path: Path) -> None:
-    began = time.monotonic()
+def test_what_waiting_does_not_heal_is_said_at_once(
+    postgres_server: Server, tmp_path: Path, pauses: list[float]
+) -> None:
     with pytest.raises(StoreError, match=r"does not exist; docs/postgres\.md"):
         engine_at(postgres_server.url("nowhere", "segue"))
     with pytest.raises(StoreError, match=r"does not exist; docs/postgres\.md"):
         engine_at(postgres_server.url("postgres", "nobody"))
-    assert time.monotonic() - began < 3
+    assert pauses == []
+    with pytest.raises(StoreBusy, match="cannot be reached"):
+        engine_at(f"postgresql:///x?host={tmp_path}")
+    assert sum(pauses) >= PATIENCE_AT_THE_DOOR, "the control: this may heal, and is waited for"

@@ -14,7 +14,7 @@ async def main(url: str, token: str) -> dict[str, Any]:
     bad_request = import_module("aiogram.exceptions").TelegramBadRequest
     async with aiogram.Bot(token, session=session) as bot:
         me = await bot.get_me()
-        updates = await bot.get_updates(timeout=5, allowed_updates=["message"])
+        updates = await bot.get_updates(timeout=0, allowed_updates=["message"])
         heard = updates[0].message
         bold = aiogram.types.MessageEntity(type="bold", offset=0, length=5)
         sent = await bot.send_message(heard.chat.id, "Think", entities=[bold], reply_to_message_id=heard.message_id)

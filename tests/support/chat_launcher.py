@@ -4,7 +4,8 @@
 
 kill: ends the process at the nth time that a point is reached. trace: writes down every point that is reached.
 fill: fills the disk that a file is on, at the nth time that a point is reached.
-scripted: a model in this process that wants two tools, then says that it is done. blind: whatever has no result is run
+scripted: a model in this process that wants two tools, then says that it is done. cold: what models need is loaded only
+when one is asked, not in advance. blind: whatever has no result is run
 again, which is the control of the tests that kill. halved: a compression leaves its turn behind, which is another.
 """
 
@@ -71,11 +72,12 @@ def main() -> None:
             fill(Path(wanted["fill"][2]))
 
     failpoints.arm(act)
-    if wanted.get("scripted"):
+    if wanted.get("scripted") or wanted.get("cold"):
         from segue.app import crew
 
-        setattr(crew, "ProviderModel", Scripted)  # noqa: B010 - as a test does it
-        setattr(crew, "warm_up", len)  # noqa: B010
+        setattr(crew, "warm_up", len)  # noqa: B010 - as a test does it
+        if wanted.get("scripted"):
+            setattr(crew, "ProviderModel", Scripted)  # noqa: B010
     if wanted.get("blind"):
         from segue.sessions import turning
 

@@ -14,6 +14,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from waiting import DEADLINE
+
 _HERE = Path(__file__).resolve()
 
 
@@ -36,7 +38,7 @@ class Nursery:
     def end(self, pid: int, sign: int = signal.SIGKILL) -> None:
         """Kill a gateway, and wait until it is no more."""
         os.kill(pid, sign)
-        if not self.is_gone(pid, 20.0):
+        if not self.is_gone(pid, DEADLINE):
             raise TimeoutError(f"The gateway {pid} does not end.")
 
     def is_gone(self, pid: int, seconds: float) -> bool:
@@ -47,7 +49,7 @@ class Nursery:
         return gone
 
     def close(self) -> None:
-        self._process.communicate(timeout=20)
+        self._process.communicate(timeout=DEADLINE)
 
 
 def _serve() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from serving_house import write_settings
+from waiting import DEADLINE
 
 from segue.testing.remote import RemotePlatform
 
@@ -71,18 +72,18 @@ class House:
         """Another process of the same home."""
         command = [sys.executable, str(LAUNCHER), *arguments]
         return subprocess.run(
-            command, cwd=self.folder, env=self._environment, capture_output=True, text=True, timeout=60
+            command, cwd=self.folder, env=self._environment, capture_output=True, text=True, timeout=DEADLINE
         )
 
     def close(self) -> None:
         for process in self._begun:
             if process.poll() is None:
                 process.kill()
-            process.wait(20)
+            process.wait(DEADLINE)
 
 
 def kill(process: "subprocess.Popen[str]") -> float:
     """Kill a gateway without a warning; when."""
     process.send_signal(signal.SIGKILL)
-    process.wait(20)
+    process.wait(DEADLINE)
     return time.monotonic()

@@ -2,13 +2,15 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from waiting import DEADLINE, wait_until
 
 
 class There(NamedTuple):
@@ -32,21 +34,24 @@ def gateway_at(home: Path, **settings: Any) -> Iterator[There]:
     environment = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
     environment |= {"SEGUE_HOME": str(home)}
     made = [sys.executable, "-m", "segue", "tokens", "add", "laptop", "--scope", "admin", "--json"]
-    told = subprocess.run(made, env=environment, capture_output=True, check=True, timeout=60).stdout
+    told = subprocess.run(made, env=environment, capture_output=True, check=True, timeout=DEADLINE).stdout
     with (home / "log").open("w") as log:
         gateway = subprocess.Popen([sys.executable, "-m", "segue", "gateway", "run"], env=environment, stderr=log)
     try:
         yield There(home, _address(home / "log"), json.loads(told)["token"], gateway)
     finally:
         gateway.terminate()
-        gateway.wait(30)
+        gateway.wait(DEADLINE)
 
 
 def _address(log: Path) -> str:
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
-        for line in log.read_text().splitlines():
-            if "Programs call http" in line:
-                return line.partition("Programs call ")[2].partition(",")[0]
-        time.sleep(0.1)
-    raise AssertionError(log.read_text())
+    def told() -> re.Match[str] | None:
+        return re.search("Programs call (http[^,\n]+),", log.read_text())
+
+    try:
+        wait_until(told, "an address in the log")
+    except TimeoutError:
+        raise AssertionError(log.read_text()) from None
+    found = told()
+    assert found is not None
+    return found[1]

@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx2
 from lane_house import Building
+from waiting import DEADLINE
 
 from segue.core.inbox import Entry, InboxState
 from segue.core.routes import Route
@@ -66,7 +67,7 @@ class House:
 
     def run(self, work: Callable[[Caller], Awaitable[None]]) -> None:
         async def called() -> None:
-            await asyncio.wait_for(self.door.is_listening.wait(), 5)
+            await asyncio.wait_for(self.door.is_listening.wait(), DEADLINE)
             caller = Caller(self.door.port)
             try:
                 await work(caller)

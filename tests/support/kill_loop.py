@@ -5,6 +5,8 @@ import random
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,8 @@ from typing import Any
 from gateway_nursery import Nursery
 from lane_house import dm
 from scripted_gateway import PADDING, STREAMING
+from torture_rounds import rounds
+from waiting import DEADLINE, until
 
 from segue.core.outbox import UNSENT, OutboxState
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
@@ -25,15 +29,21 @@ from segue.testing import Stage
 from segue.testing.remote import Backstage
 
 LANES = 12
-ENOUGH = 5
-"""Kills in each place; fewer tell nothing of it."""
-LONGEST_WORK = 3.0
-"""Seconds in which even a busy machine has something to send, if there is anything."""
+LATENCY = 0.02
+"""Seconds that everything is on its way while lives end at any moment, so that they end in between as well."""
+ENOUGH = rounds(2, in_torture=5)
+"""Kills in each place."""
+MAX_AIMED = 200
+"""Kills that are aimed at places which are still missing, before they count as never reached."""
+LONGEST_LIFE, LONGEST_AIM = 3.0, 20.0
+"""Seconds after which a life ends although it has not come to what was waited for. No verdict depends on it."""
 PLACES = (
     *("before the accept commit", "committed, not acknowledged", "in the model", "in a tool"),
     *("recorded, not sent", "between chunks"),
 )
 SHOWN = "shown in part"
+ACKNOWLEDGED_FIRST = "acknowledged, not committed"
+"""Where only a gateway without its guard can be."""
 
 
 @dataclass
@@ -84,6 +94,7 @@ class KillLoop:
         self._store = SqlStore(engine_at(database))
         self._stage = Stage(has_key=has_key, redelivery=0.1, seed=seed)
         self._has_key = has_key
+        self._backstage = Backstage(self._stage, self._folder / "socket")
         self._longest_life = 0.8 if more.get("is_streaming") else 0.4  # edits take their time
         self._said: dict[str, list[str]] = {f"lane{number}": [] for number in range(LANES)}
         self._request = {
@@ -92,44 +103,64 @@ class KillLoop:
             "tool_log": str(self._folder / "tools"),
             "pause": 0.03,
             "has_key": has_key,
+            "looks_often": True,
             **more,
         }
         (self._folder / "tools").touch()
         self.report = Report()
 
-    async def run(self, kills: int, most: int = 0) -> Report:
-        """So many kills, and up to `most` until enough of them fell into every place."""
+    async def run(self, kills: int, places: Collection[str] = ()) -> Report:
+        """So many kills at any moment, and then as many as it takes until enough of them fell into each of `places`."""
         began = time.monotonic()
-        async with self._open():
-            while self.report.kills < kills or (self.report.kills < most and not self._is_telling()):
-                self._talk()
-                pid = await self._born()
-                await self._live()
-                await asyncio.to_thread(self._nursery.end, pid)
-                self.report.kills += 1
-                self._place()
+        self._backstage._latency = LATENCY
+        async with self._backstage:
+            while self.report.kills < kills:
+                await self._live_and_die(())
+            for _ in range(MAX_AIMED):
+                if not (missing := [place for place in places if self.report.places[place] < ENOUGH]):
+                    break
+                await self._live_and_die(missing)
             await self._finish()
         self.report.seconds = time.monotonic() - began
         self._judge()
         self._store.close()
         return self.report
 
-    def _is_telling(self) -> bool:
-        """Whether enough kills fell into every place."""
-        return all(self.report.places[place] >= ENOUGH for place in PLACES)
+    async def _live_and_die(self, aims: Collection[str]) -> None:
+        """One life, which ends as soon as it is in one of these places, or at any time."""
+        self._talk(always=bool(aims))
+        pid = await self._born()
+        if aims:
+            await self._come_to(aims)
+        else:
+            await self._live()
+        await asyncio.to_thread(self._nursery.end, pid)
+        self.report.kills += 1
+        self.report.places.update(self._places())
+
+    async def _come_to(self, aims: Collection[str]) -> None:
+        """Wait until this life, not only what the last one left, is in one of these places."""
+        done = self._done()
+        deadline = time.monotonic() + LONGEST_AIM
+        while (self._done() == done or not self._places() & set(aims)) and time.monotonic() < deadline:
+            await asyncio.sleep(0.002)
+
+    def _done(self) -> tuple[int, int]:
+        return len(self._stage.confirmed), len(self._stage.posted)
 
     async def die_at(self, point: str, *nths: int) -> Report:
         """Lives that end where they are told to, and one that goes on."""
-        async with self._open():
+        self._said = dict(list(self._said.items())[: LANES // 2])
+        async with self._backstage:
             for nth in nths:
                 self._talk(always=True)
-                pause = 0.3 if self._request.get("is_streaming") else self._request["pause"]  # so that there are edits
+                pause = 0.1 if self._request.get("is_streaming") else self._request["pause"]  # so that there are edits
                 dying = self._request | {"failpoint": point, "nth": nth, "pause": pause}
                 pid = await asyncio.to_thread(self._nursery.start, dying)
-                if await asyncio.to_thread(self._nursery.is_gone, pid, 10.0):
-                    self.report.kills += 1
-                else:
+                if not await asyncio.to_thread(self._nursery.is_gone, pid, DEADLINE):
                     await asyncio.to_thread(self._nursery.end, pid)
+                    raise TimeoutError(f"{point} was not reached {nth} times")
+                self.report.kills += 1
             await self._finish()
         self._judge()
         self._store.close()
@@ -139,24 +170,20 @@ class KillLoop:
         """A gateway that has begun to read, or, now and then, one that has not come so far."""
         before = self._stage.looks
         pid = await asyncio.to_thread(self._nursery.start, self._request)
-        until = time.monotonic() + (2.0 if self._random.random() < 0.9 else 0.0)
-        while self._stage.looks == before and time.monotonic() < until:
-            await asyncio.sleep(0.002)
+        if self._random.random() < 0.9:
+            await until(lambda: self._stage.looks > before, "the first look of a gateway")
         return pid
 
     async def _live(self) -> None:
-        """For any time; and every other life until it has sent something, however slow the machine is, and a moment."""
+        """For any time; and every other life until it has sent something, and a moment."""
         if self._random.random() < 0.5:
             await asyncio.sleep(self._random.uniform(0.005, self._longest_life))
             return
         enough = len(self._stage.posted) + self._random.randint(1, 4)
-        until = time.monotonic() + LONGEST_WORK
-        while len(self._stage.posted) < enough and time.monotonic() < until:
-            await asyncio.sleep(0.002)
+        deadline = time.monotonic() + LONGEST_LIFE
+        while len(self._stage.posted) < enough and time.monotonic() < deadline and self._is_at_work():
+            await asyncio.sleep(0.005)
         await asyncio.sleep(self._random.uniform(0, 0.03))
-
-    def _open(self) -> Backstage:
-        return Backstage(self._stage, self._folder / "socket", latency=0.02)
 
     def _talk(self, *, always: bool = False) -> None:
         """Some people say something; some of it needs a tool."""
@@ -169,26 +196,27 @@ class KillLoop:
 
     async def _finish(self) -> None:
         """A life that nobody ends before everything has come to its end."""
+        self._backstage._latency = 0.0
         pid = await asyncio.to_thread(self._nursery.start, self._request)
-        try:
-            longest = 5 if self._request.get("control") else max(60, self.report.kills)  # a control need not end well
-            async with asyncio.timeout(longest):
-                while bool(self._stage.waiting()) or self._store.read(OWNER, _is_busy):
-                    await asyncio.sleep(0.1)
-        except TimeoutError:
-            pass  # and what has not come to its end is told
+        with suppress(TimeoutError):  # what has not come to its end is told
+            await until(lambda: not self._is_at_work(), "the end of everything", DEADLINE + self.report.kills)
         await asyncio.to_thread(self._nursery.end, pid)
 
-    def _place(self) -> None:
-        """Where a kill fell, as the rows and the stage tell."""
+    def _is_at_work(self) -> bool:
+        """Whether anything was said and not confirmed, or is to be answered or sent."""
+        return bool(self._stage._waiting) or self._store.read(OWNER, _is_busy)
+
+    def _places(self) -> set[str]:
+        """Where a kill falls, as the rows and the stage tell."""
         known = {entry.message_id for entry in self._store.read(OWNER, _everything)}
         handed_out, confirmed = self._stage.handed_out, self._stage.confirmed
         found = {
             "before the accept commit": bool(handed_out - known - confirmed),
             "committed, not acknowledged": bool((known & handed_out) - confirmed),
+            ACKNOWLEDGED_FIRST: bool(confirmed - known),
             **self._store.read(OWNER, _at_work),
         }
-        self.report.places.update(place for place, is_there in found.items() if is_there)
+        return {place for place, is_there in found.items() if is_there}
 
     def _judge(self) -> None:
         entries = self._store.read(OWNER, _everything)

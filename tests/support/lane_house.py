@@ -3,17 +3,19 @@
 import asyncio
 import itertools
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from datetime import UTC, timedelta
 from typing import Any
+
+from waiting import DEADLINE, until
 
 from segue.agent.compression import Compression
 from segue.agent.holding import Holds
 from segue.agent.loop import Loop
 from segue.agent.turn import Agrees
 from segue.core.access import AccessRules
-from segue.core.events import Event, Reply, ToolCall
+from segue.core.events import Event, Reply, Text, ToolCall
 from segue.core.inbound import Inbound
 from segue.core.inbox import Entry
 from segue.core.keys import KeyRules
@@ -46,6 +48,7 @@ from segue.sessions.commanding.acts import Situation
 from segue.sessions.delivering import Posting
 from segue.sessions.opening import Opened, Rules
 from segue.testing import ScriptedModel, ScriptedPlatform, Stage
+from segue.testing.model import Answering
 
 QUICK = QueueRules(debounce=timedelta(0))
 USUAL, PLAIN_KEYS = ResetPolicies(), KeyRules()
@@ -69,6 +72,43 @@ def echo(request: Request) -> Reply:
         if message["role"] == "user":
             said.append(str(message["content"]))
     return Reply(f"You said: {' | '.join(reversed(said))}")
+
+
+def let_time_pass(store: Store, span: timedelta) -> None:
+    """Make it so long ago that anybody spoke in a lane."""
+
+    def age(tx: Transaction) -> None:
+        for lane in tx.lanes.listed():
+            tx.lanes.change(lane._replace(last_person_at=lane.last_person_at - span))
+
+    store.write(OWNER, age)
+
+
+class HeldModel(ScriptedModel):
+    """Is asked, and says nothing before it is released. Counts how many of its answers are written at once."""
+
+    at_work = most_at_work = 0
+
+    def __init__(self, answer: Answering = echo, is_held: Callable[[Request], bool] = lambda _: True) -> None:
+        super().__init__(answer)
+        self._is_held = is_held
+        self._released = asyncio.Event()
+
+    def release(self) -> None:
+        """Let go of what is asked, and hold nothing from now on."""
+        self._released.set()
+
+    async def stream(self, request: Request) -> AsyncGenerator[Text | Reply]:
+        self.at_work += 1
+        self.most_at_work = max(self.most_at_work, self.at_work)
+        try:
+            async with aclosing(super().stream(request)) as pieces:
+                async for piece in pieces:
+                    if self._is_held(request):
+                        await self._released.wait()
+                    yield piece
+        finally:
+            self.at_work -= 1
 
 
 class Building:
@@ -166,13 +206,22 @@ class Building:
             lambda _: streaming,
         )
 
-    async def quiet(self, seconds: float = 20.0) -> None:
-        """Wait until everything that was said has come to its end and everything was sent."""
-        async with asyncio.timeout(seconds):
-            while bool(self.stage.waiting()) or self.store.read(OWNER, _is_busy):
-                await asyncio.sleep(0.02)
+        self.lane_looks = _Counted(self.gateway.lanes, "_wake_open")
+        self.watcher_looks = _Counted(self.gateway.watcher, "look")
 
-    def run(self, work: Callable[[], Awaitable[None]], seconds: float = 60.0) -> None:
+    async def quiet(self, seconds: float = DEADLINE) -> None:
+        """Wait until everything that was said has come to its end and everything was sent."""
+        await until(lambda: not self.stage.waiting() and not self.store.read(OWNER, _is_busy), "quiet", seconds)
+
+    async def asked(self) -> None:
+        """Wait until the model has been asked."""
+        await until(lambda: self.model.asked, "a question to the model")
+
+    async def taken_in(self) -> None:
+        """Wait until everything that was said has been put down, and the gateway knows of it."""
+        await until(lambda: not self.stage.waiting(), "the end of what was said")
+
+    def run(self, work: Callable[[], Awaitable[None]], seconds: float = 4 * DEADLINE) -> None:
         async def all_of_it() -> None:
             stop = asyncio.Event()
             living = asyncio.create_task(self.gateway.run(stop))
@@ -184,6 +233,27 @@ class Building:
                 self.gateway.close()
 
         asyncio.run(asyncio.wait_for(all_of_it(), seconds))
+
+
+class _Counted:
+    """How often something was done that a gateway does again and again."""
+
+    def __init__(self, whose: Any, name: str) -> None:
+        self._act = getattr(whose, name)
+        self._begun = self.ended = 0
+        setattr(whose, name, self._counted)
+
+    async def more(self, times: int = 2) -> None:
+        """Wait until it has begun and ended so often from now on."""
+        wanted = self._begun + times
+        await until(lambda: self.ended >= wanted, f"{times} more looks")
+
+    async def _counted(self) -> None:
+        self._begun += 1
+        try:
+            await self._act()
+        finally:
+            self.ended += 1
 
 
 def _is_busy(tx: Transaction) -> bool:

@@ -41,6 +41,8 @@ HOUSE = House(
     lambda _tx, opened, _earlier: f"You are on {opened.lane.key}.",
 )
 ALICE, BOB = "agent:main:scripted:dm:alice", "agent:main:scripted:dm:bob"
+LEASE_SECONDS = 3600.0
+"""For which a lease is held that nobody renews: none comes to its end during a test."""
 
 _numbers = itertools.count(1)
 
@@ -81,7 +83,7 @@ def try_to_begin(store: Store, *entries: Entry) -> Begun | None:
     batch = Batch(entries, f"turn-{number}", run.id, name, entries[0].admitted_at)
 
     def claim(tx: Transaction, _session_id: str, principal: str) -> Lease:
-        return tx.leases.take(lane_lease(entries[0].lane_key), run.id, principal, 15.0)
+        return tx.leases.take(lane_lease(entries[0].lane_key), run.id, principal, LEASE_SECONDS)
 
     return store.write(OWNER, begin_answer, batch, HOUSE, claim)
 
@@ -133,7 +135,7 @@ def live_run(store: Store, program: str = "segue gateway") -> Run:
 
 
 def hold(store: Store, name: str, run: Run) -> Lease:
-    return store.write(OWNER, lambda tx: tx.leases.take(name, run.id, "owner", 15.0))
+    return store.write(OWNER, lambda tx: tx.leases.take(name, run.id, "owner", LEASE_SECONDS))
 
 
 def dead_run() -> Run:

@@ -1,7 +1,6 @@
 """The reading side of Matrix on a bench: a homeserver of which every answer is told, and no network."""
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -91,7 +90,3 @@ def said(
 
 def text(body: str, name: str = "$text", sender: str = ANN) -> dict[str, Any]:
     return said({"msgtype": "m.text", "body": body}, name, sender)
-
-
-def run(work: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(work, 60))

@@ -1,18 +1,19 @@
 """The other side of Matrix, for the kit: a person in a room with us, on a real homeserver behind a troublesome door."""
 
 import asyncio
-import threading
+import itertools
 from collections.abc import AsyncIterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
-from matrix_house import MatrixHouse, until
-from matrix_person import Person, Refused
+from matrix_house import MatrixHouse
+from matrix_person import Person
 from matrix_private_person import PrivatePerson
 from odd_things import ODD
 from synapse_server import Synapse
+from torture_rounds import rounds
 from troublesome import Troublesome
+from waiting import until
 
 from segue.core.attachments import Attachment
 from segue.core.sources import SessionSource
@@ -32,7 +33,8 @@ class MatrixCounterpart(Counterpart):
         "garbled": "a homeserver takes no text that is none",
         "skewed clock": "the homeserver dates what is said",
     }
-    busy_seconds, longest_wait = 0.3, 60.0
+    busy_seconds = 0.3
+    backlog = rounds(130, in_torture=500)  # of which a hundred are handed out at once
 
     def __init__(self, synapse: Synapse, folder: Path, *, is_encrypted: bool = False) -> None:
         self._synapse = synapse
@@ -88,9 +90,7 @@ class MatrixCounterpart(Counterpart):
         return await (await self._ann()).say(self._room, text)
 
     async def say_many(self, texts: list[str]) -> None:
-        ann = await self._ann()
-        for text in texts:
-            await ann.say(self._room, text)
+        await (await self._ann()).say_many(self._room, texts)
 
     async def edit(self, message_id: str, text: str) -> None:
         await (await self._ann()).edit(self._room, message_id, text)
@@ -120,20 +120,25 @@ class MatrixCounterpart(Counterpart):
         """What a homeserver does not take is not brought; in an encrypted room it takes everything."""
         ann, text = await self._ann(), {"msgtype": "m.text", "body": "odd"}
         file = {"url": "mxc://a/b", "key": {"k": "A" * 43}, "iv": "A" * 22, "hashes": {"sha256": "x"}}
-        contents: list[Any] = [{**text, name: odd} for name in ("msgtype", "body", "m.mentions") for odd in ODD]
-        contents += [{**text, "m.relates_to": odd} for odd in ODD]
-        contents += [{**text, "m.relates_to": {"m.in_reply_to": {"event_id": odd}}} for odd in ODD]
+        turns, step = itertools.count(self._is_encrypted), rounds(3, in_torture=1)
+
+        def some() -> list[Any]:
+            """Each time others, and after a few times all."""
+            return ODD[next(turns) % step :: step]
+
+        contents: list[Any] = [{**text, name: odd} for name in ("msgtype", "body", "m.mentions") for odd in some()]
+        contents += [{**text, "m.relates_to": odd} for odd in some()]
+        contents += [{**text, "m.relates_to": {"m.in_reply_to": {"event_id": odd}}} for odd in some()]
         contents += [
-            {**text, "m.relates_to": {"rel_type": kind, "event_id": odd}} for kind in _RELATIONS for odd in ODD
+            {**text, "m.relates_to": {"rel_type": kind, "event_id": odd}} for kind in _RELATIONS for odd in some()
         ]
-        sealed = [{**file, name: odd} for name in file for odd in ODD] + [{**file, "key": {"k": odd}} for odd in ODD]
-        contents += [{"msgtype": "m.file", "body": "odd", "file": one} for one in (*sealed, *ODD)]
+        sealed = [{**file, name: odd} for name in file for odd in some()]
+        sealed += [{**file, "key": {"k": odd}} for odd in some()]
+        contents += [{"msgtype": "m.file", "body": "odd", "file": one} for one in (*sealed, *some())]
         contents += [
-            {"msgtype": "m.image", "body": "odd", "url": one, "info": one} for one in (*ODD, "mxc://../config")
+            {"msgtype": "m.image", "body": "odd", "url": one, "info": one} for one in (*some(), "mxc://../config")
         ]
-        for content in contents:
-            with suppress(Refused, AssertionError):
-                await ann._send(self._room, "m.room.message", content, {})
+        await ann.send_many(self._room, contents)
 
     def trouble(self, trouble: Trouble, times: int = 1) -> None:
         twice = times + 1  # a request that can be repeated without harm is repeated once where nobody sees it
@@ -148,7 +153,6 @@ class MatrixCounterpart(Counterpart):
                 self._proxy.lose_answers(SENDING, times=twice)
             case Trouble.UNREACHABLE:
                 self._proxy.go_down()
-                threading.Timer(1.0, self._proxy.come_up).start()
 
     async def go_away(self) -> None:
         await asyncio.to_thread(self._proxy.go_down)

@@ -1,11 +1,13 @@
 """Our side of Matrix in tests: an account on a homeserver, and adapters that come and go on the same folder."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+import hasty_keys  # noqa: F401 - for what it does
 from synapse_server import User
+from waiting import DEADLINE, until
 
 from segue.core.routes import Route
 from segue.core.sources import SessionSource
@@ -14,8 +16,6 @@ from segue.platforms.matrix.settings import MatrixSettings
 from segue.ports.platform import Equipment, Post
 from segue.storage.attachments import AttachmentFolder
 from segue.testing.ledger import Ledger
-
-PATIENCE = 20.0
 
 
 async def nowhere(_route: Route) -> SessionSource | None:
@@ -58,11 +58,15 @@ class MatrixHouse:
                 await task
 
 
-async def until(holds: Callable[[], object], seconds: float = PATIENCE) -> None:
-    async with asyncio.timeout(seconds):
-        while not holds():
-            await asyncio.sleep(0.02)
-
-
 def post(room: str, text: str, key: str = "k", *, thread: str | None = None, reply_to: str | None = None) -> Post:
     return Post(SessionSource(platform="matrix", chat_id=room, thread_id=thread), text, key, reply_to)
+
+
+def run(work: Awaitable[None]) -> None:
+    """A test, which ends here before it is cut off from outside."""
+
+    async def bounded() -> None:
+        async with asyncio.timeout(4 * DEADLINE):
+            await work
+
+    asyncio.run(bounded())

@@ -7,14 +7,15 @@ import asyncio
 import itertools
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, NotRequired, Self, TypedDict, Unpack
 from urllib.parse import quote
 
 import httpx2
 from matrix_messages import Event, Message, messages
 from synapse_server import User
+from waiting import DEADLINE
 
-PATIENCE = 20.0
 _CLIENT = "/_matrix/client/v3"
 _ENCRYPTED = {"type": "m.room.encryption", "state_key": "", "content": {"algorithm": "m.megolm.v1.aes-sha2"}}
 
@@ -51,7 +52,7 @@ class Person:
         self._since: str | None = None
 
     async def __aenter__(self) -> Self:
-        self._http = httpx2.AsyncClient(base_url=self._url, timeout=PATIENCE, trust_env=False)
+        self._http = httpx2.AsyncClient(base_url=self._url, timeout=DEADLINE, trust_env=False, verify=False)
         identifier = {"type": "m.id.user", "user": self.user_id}
         body = {"type": "m.login.password", "identifier": identifier, "password": self._password}
         body |= self._device
@@ -112,6 +113,16 @@ class Person:
             content |= {"format": "org.matrix.custom.html", "formatted_body": html}
         return await self._send(room, "m.room.message", content, manner)
 
+    async def say_many(self, room: str, bodies: Sequence[str]) -> None:
+        """One after another, without looking up in between."""
+        await self.send_many(room, [{"msgtype": "m.text", "body": body} for body in bodies])
+
+    async def send_many(self, room: str, contents: Sequence[Event]) -> None:
+        """Whatever it is; what the server does not take, it does not get."""
+        for content in contents:
+            with suppress(Refused):
+                await self._put(room, "m.room.message", content, None)
+
     async def share(
         self, room: str, name: str, data: bytes, mimetype: str, caption: str | None = None, **manner: Unpack[Manner]
     ) -> str:
@@ -161,25 +172,23 @@ class Person:
         """Those of others."""
         return [message for message in await self.messages(room) if message.sender != self.user_id]
 
-    async def wait_for(
-        self, room: str, holds: Callable[[list[Message]], object], seconds: float = PATIENCE
-    ) -> list[Message]:
+    async def wait_for(self, room: str, holds: Callable[[list[Message]], object]) -> list[Message]:
         """What was heard, as soon as this holds of it."""
-        end = asyncio.get_running_loop().time() + seconds
+        end = asyncio.get_running_loop().time() + DEADLINE
         while not holds(heard := await self.heard(room)):
             left = end - asyncio.get_running_loop().time()
             assert left > 0, f"it never came to this: {heard}"
             await self._news(min(left, 1.0))
         return heard
 
-    async def wait_for_member(self, room: str, user_id: str, seconds: float = PATIENCE) -> None:
-        async with asyncio.timeout(seconds):
+    async def wait_for_member(self, room: str, user_id: str) -> None:
+        async with asyncio.timeout(DEADLINE):
             while user_id not in await self.members(room):
                 await self._news(1.0)
 
     async def show_typing(self, room: str, is_typing: bool) -> None:
         path = f"/rooms/{_quoted(room)}/typing/{_quoted(self.user_id)}"
-        await self._ask("PUT", path, {"typing": True, "timeout": 30_000} if is_typing else {"typing": False})
+        await self._ask("PUT", path, {"typing": True, "timeout": 120_000} if is_typing else {"typing": False})
 
     async def typing(self, room: str) -> list[str]:
         """Who is seen typing."""

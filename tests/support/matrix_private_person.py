@@ -1,8 +1,11 @@
 """Somebody who also talks in encrypted rooms: a device with keys of its own, kept in a folder of its own."""
 
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
+import hasty_keys  # noqa: F401 - for what it does
 from matrix_messages import Event, Message
 from matrix_person import Manner, Person, relations
 from nio import AsyncClient, EncryptionError, ErrorResponse, MegolmEvent  # type: ignore[import-untyped]
@@ -67,9 +70,21 @@ class PrivatePerson(Person):
         await self._catch_up()
         return bool(self._nio.rooms[room].encrypted)
 
+    async def send_many(self, room: str, contents: Sequence[Event]) -> None:
+        if not await self._is_encrypted(room):
+            return await super().send_many(room, contents)
+        for content in contents:
+            with suppress(AssertionError):  # which says that it was refused
+                await self._seal(room, "m.room.message", content, {})
+        return None
+
     async def _send(self, room: str, kind: str, content: Event, manner: Manner) -> str:
         if not await self._is_encrypted(room):
             return await super()._send(room, kind, content, manner)
+        return await self._seal(room, kind, content, manner)
+
+    async def _seal(self, room: str, kind: str, content: Event, manner: Manner) -> str:
+        """To the devices that are known."""
         transaction = manner.get("transaction") or next(self._transactions)
         whole = content | relations(manner)
         sent = await self._nio.room_send(room, kind, whole, transaction, ignore_unverified_devices=True)

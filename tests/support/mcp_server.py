@@ -1,4 +1,7 @@
-"""Real MCP servers for tests: `mcp_server.py stdio`, `http PORT`, and some that behave badly."""
+"""Real MCP servers for tests: `mcp_server.py stdio`, `http PORT`, `plain`, and some that behave badly.
+
+Those of the first two are made with the official SDK, which takes a while to load; the others do without.
+"""
 
 import json
 import os
@@ -9,95 +12,92 @@ import time
 from pathlib import Path
 from typing import Any
 
-import anyio
-from mcp.server.mcpserver import Context, Image, MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import ToolAnnotations
 
-server: MCPServer[Any] = MCPServer("test", log_level="CRITICAL")
+def sdk_server() -> Any:
+    import anyio
+    from mcp.server.mcpserver import Context, Image, MCPServer
+    from mcp.server.mcpserver.exceptions import ToolError
+    from mcp_types import ToolAnnotations
 
+    globals()["Context"], globals()["Image"] = Context, Image  # annotations of tools are looked up there
+    server: MCPServer[Any] = MCPServer("test", log_level="CRITICAL")
 
-@server.tool(annotations=ToolAnnotations(read_only_hint=True))
-def add(a: int, b: int) -> str:
-    """Add two\x07 numbers."""
-    return str(a + b)
+    @server.tool(annotations=ToolAnnotations(read_only_hint=True))
+    def add(a: int, b: int) -> str:
+        """Add two\x07 numbers."""
+        return str(a + b)
 
+    @server.tool(annotations=ToolAnnotations(idempotent_hint=True))
+    def environment(name: str) -> str:
+        """A variable."""
+        return os.environ.get(name, "(nothing)")
 
-@server.tool(annotations=ToolAnnotations(idempotent_hint=True))
-def environment(name: str) -> str:
-    """A variable."""
-    return os.environ.get(name, "(nothing)")
+    @server.tool(structured_output=False)
+    def picture() -> Image:
+        """An image."""
+        return Image(data=b"png", format="png")
 
+    @server.tool()
+    def fail() -> str:
+        """Never works."""
+        raise ToolError("no luck")
 
-@server.tool(structured_output=False)
-def picture() -> Image:
-    """An image."""
-    return Image(data=b"png", format="png")
+    @server.tool()
+    def die() -> str:
+        """Ends the server in the middle of a call."""
+        print("I am dying", file=sys.stderr, flush=True)
+        os._exit(7)
 
+    @server.tool()
+    async def hang(folder: str) -> str:
+        """Never answers, and says when it is told to stop."""
+        Path(folder, "hanging").touch()
+        try:
+            await anyio.sleep(1_000)
+        finally:
+            Path(folder, "cancelled").touch()
+        return ""
 
-@server.tool()
-def fail() -> str:
-    """Never works."""
-    raise ToolError("no luck")
+    @server.tool()
+    async def grow(name: str, context: Context) -> str:
+        """Has one tool more from now on."""
+        server.add_tool(lambda: "new", name=name, description="A new one.")
+        await context.notify_tools_changed()
+        return "grown"
 
+    @server.tool(name="long text")
+    def long_text(size: int) -> str:
+        """A text of any length."""
+        return "x" * size
 
-@server.tool()
-def die() -> str:
-    """Ends the server in the middle of a call."""
-    print("I am dying", file=sys.stderr, flush=True)
-    os._exit(7)
+    @server.tool()
+    def child() -> str:
+        """Starts a process, and says which."""
+        return str(subprocess.Popen(["sleep", "1000"]).pid)
 
+    @server.tool()
+    def pid() -> str:
+        """Of the server."""
+        return str(os.getpid())
 
-@server.tool()
-async def hang(folder: str) -> str:
-    """Never answers, and says when it is told to stop."""
-    Path(folder, "hanging").touch()
-    try:
-        await anyio.sleep(1_000)
-    finally:
-        Path(folder, "cancelled").touch()
-    return ""
-
-
-@server.tool()
-async def grow(name: str, context: Context) -> str:
-    """Has one tool more from now on."""
-    server.add_tool(lambda: "new", name=name, description="A new one.")
-    await context.notify_tools_changed()
-    return "grown"
-
-
-@server.tool(name="long text")
-def long_text(size: int) -> str:
-    """A text of any length."""
-    return "x" * size
-
-
-@server.tool()
-def child() -> str:
-    """Starts a process, and says which."""
-    return str(subprocess.Popen(["sleep", "1000"]).pid)
-
-
-@server.tool()
-def pid() -> str:
-    """Of the server."""
-    return str(os.getpid())
+    return server
 
 
 def main() -> None:
     match sys.argv[1:]:
         case ["stdio"]:
-            server.run("stdio")
+            sdk_server().run("stdio")
         case ["http", port]:
-            server.run("streamable-http", host="127.0.0.1", port=int(port))
+            sdk_server().run("streamable-http", host="127.0.0.1", port=int(port))
+        case ["plain"]:
+            Plain().serve()
         case ["brief", folder, *lasting]:  # works the first time, or is only there for a moment, and notes each start
             with Path(folder, "starts").open("a") as starts:
                 starts.write("x")
             if not lasting and Path(folder, "starts").stat().st_size > 1:
                 sys.exit("I am brief")
             if not lasting:
-                server.run("stdio")
+                Plain().serve()
             for line in sys.stdin:
                 lie(json.loads(line), [])
                 if "tools/list" in line:
@@ -122,6 +122,43 @@ def main() -> None:
         case ["liar", *bad]:
             for line in sys.stdin:
                 lie(json.loads(line), bad)
+
+
+class Plain:
+    """Speaks the protocol of before, with some of the same tools."""
+
+    def serve(self) -> None:
+        for line in sys.stdin:
+            asked = json.loads(line)
+            match asked["method"]:
+                case "tools/list":
+                    names = ("add", "child", "die", "hang", "pid")
+                    tools = [{"name": name, "inputSchema": {"type": "object"}} for name in names]
+                    self._say(asked, {"tools": tools})
+                case "tools/call":
+                    said = self._use(asked["params"]["name"], asked["params"].get("arguments") or {})
+                    if said is not None:
+                        self._say(asked, {"content": [{"type": "text", "text": said}]})
+                case _:
+                    lie(asked, [])
+
+    def _use(self, name: str, given: dict[str, Any]) -> str | None:
+        match name:
+            case "add":
+                return str(given["a"] + given["b"])
+            case "pid":
+                return str(os.getpid())
+            case "child":
+                return str(subprocess.Popen(["sleep", "1000"]).pid)
+            case "die":
+                print("I am dying", file=sys.stderr, flush=True)
+                os._exit(7)
+            case "hang":
+                Path(given["folder"], "hanging").touch()
+        return None
+
+    def _say(self, asked: dict[str, Any], result: dict[str, Any]) -> None:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
 
 
 class Older:

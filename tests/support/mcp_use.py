@@ -7,13 +7,14 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from held_port import HeldPort
+from waiting import DEADLINE, until, wait_until
 
 from segue.ports.tool import Tool, ToolFailed
 from segue.tools.environment import environment_for
@@ -31,7 +32,9 @@ def program(*arguments: str, **environment: str) -> Program:
 async def begun(
     servers: dict[str, Program | Website], told: list[str] | None = None, **seconds: float
 ) -> AsyncGenerator[McpServers]:
-    there = McpServers(servers, ([] if told is None else told).append, **seconds)
+    """Servers for which there is time, except where a test says how much; a rest lasts longer than any test."""
+    times = {"connecting": DEADLINE, "calling": DEADLINE, "rest": 100 * DEADLINE} | seconds
+    there = McpServers(servers, ([] if told is None else told).append, **times)
     there.begin(())
     try:
         await there.ready()
@@ -63,10 +66,29 @@ async def refused(servers: McpServers, name: str, /, **arguments: Any) -> str:
     return str(failed.value)
 
 
-async def until(holds: Callable[[], bool], seconds: float = 20) -> None:
-    async with asyncio.timeout(seconds):
-        while not holds():
-            await asyncio.sleep(0.02)
+async def timed_out(servers: McpServers, folder: Path) -> str:
+    """A call that has begun and is not answered in time is refused, in these words; how much time there was is last."""
+    server = servers._servers[0]
+    calling = server._calling
+    for seconds in (0.5, 8.0, 64.0):
+        server._calling = seconds
+        told = await refused(servers, "my_hang", folder=str(folder))
+        assert f"within {seconds:g} seconds; what it did is unknown" in told
+        if (folder / "hanging").exists():
+            break  # otherwise this machine was too busy to begin in time
+    server._calling = calling
+    assert (folder / "hanging").exists()
+    return told
+
+
+async def gone(servers: McpServers) -> None:
+    """Wait until it is known that the first of the servers is not there any more."""
+
+    def is_gone() -> bool:
+        connection = servers._servers[0]._connection
+        return connection is None or not connection.is_open
+
+    await until(is_gone)
 
 
 def is_running(pid: int) -> bool:
@@ -78,7 +100,7 @@ def is_running(pid: int) -> bool:
 
 def run(work: Awaitable[None]) -> None:
     async def bounded() -> None:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(4 * DEADLINE):
             await work
 
     asyncio.run(bounded())
@@ -88,9 +110,8 @@ class WebServer:
     """A server that is asked over HTTP, and can be killed and started again where it was."""
 
     def __init__(self) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self._port: int = free.getsockname()[1]
+        self._held = HeldPort()
+        self._port = self._held.number
         self.at = Website(f"http://127.0.0.1:{self._port}/mcp", {"Authorization": "Bearer secret"})
         self.start()
 
@@ -98,13 +119,18 @@ class WebServer:
         self._process = subprocess.Popen(
             [sys.executable, SERVER, "http", str(self._port)], stderr=subprocess.DEVNULL, start_new_session=True
         )
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline:
-            with socket.socket() as trying:
-                if trying.connect_ex(("127.0.0.1", self._port)) == 0:
-                    return
-            time.sleep(0.05)
+        wait_until(self._is_there)
+
+    def close(self) -> None:
+        self.kill()
+        self._held.close()
+
+    def _is_there(self) -> bool:
+        assert self._process.poll() is None
+        with socket.socket() as trying:
+            return trying.connect_ex(("127.0.0.1", self._port)) == 0
 
     def kill(self) -> None:
-        os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        if self._process.returncode is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()

@@ -2,14 +2,14 @@
 
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
-import pytest
+from counterparts import node
+from waiting import DEADLINE
 
 _INSTALLER = Path(__file__).parents[2] / "scripts" / "model-server"
 _LISTENING = re.compile(r"listening on http://127\.0\.0\.1:(\d+)")
@@ -22,7 +22,7 @@ class ModelServer:
         script = folder / "fixtures.json"
         script.write_text(json.dumps({"fixtures": list(fixtures)}), encoding="utf-8")
         self._process = subprocess.Popen(
-            ["node", _program(), "--port", "0", "--chunk-size", "8", "--fixtures", str(script), "--validate-on-load"],
+            [node(), _program(), "--port", "0", "--chunk-size", "8", "--fixtures", str(script), "--validate-on-load"],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -32,13 +32,13 @@ class ModelServer:
 
     def journal(self) -> list[dict[str, Any]]:
         """Every request so far, the oldest first."""
-        with urlopen(f"{self.url}/__aimock/journal", timeout=10) as answer:
+        with urlopen(f"{self.url}/__aimock/journal", timeout=DEADLINE) as answer:
             entries: list[dict[str, Any]] = json.load(answer)
         return entries
 
     def close(self) -> None:
         self._process.terminate()
-        self._process.communicate(timeout=10)
+        self._process.communicate(timeout=DEADLINE)
 
     def _port(self) -> int:
         said = []
@@ -52,8 +52,7 @@ class ModelServer:
 
 
 def _program() -> str:
-    if shutil.which("npm") is None or shutil.which("node") is None:
-        pytest.skip("npm and Node are needed for the scripted model server")
-    installed = subprocess.run([str(_INSTALLER)], capture_output=True, text=True, timeout=110)
+    node()  # which installs it, or says why not
+    installed = subprocess.run([str(_INSTALLER)], capture_output=True, text=True, timeout=DEADLINE)
     assert installed.returncode == 0, installed.stderr
     return installed.stdout.strip()

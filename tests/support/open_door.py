@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx2
 from serving_house import Served
+from waiting import DEADLINE, until
 from websockets.asyncio.client import ClientConnection, connect
 
 from segue.core.credentials import CHANCE, Level, made
@@ -40,7 +41,7 @@ class OpenDoor(Served):
     def revoke(self, name: str) -> None:
         self.store.write(OWNER, take_token_back, name)
 
-    def serve(self, work: Callable[[], Awaitable[None]], seconds: float = 60.0) -> None:
+    def serve(self, work: Callable[[], Awaitable[None]], seconds: float = 4 * DEADLINE) -> None:
         """Open the door, and do something."""
 
         async def opened() -> None:
@@ -60,24 +61,23 @@ class OpenDoor(Served):
     async def _until_open(self) -> None:
         assert self._serving is not None
         run_id = self._serving.gateway.presence.run.id
-        async with asyncio.timeout(20):
-            while not (found := self.store.read(OWNER, addresses).get(run_id)):
-                await asyncio.sleep(0.02)
-        self.url = found
-        async with asyncio.timeout(20):
-            while True:
-                try:
-                    async with httpx2.AsyncClient() as client:
-                        await client.get(f"{self.url}/health")
-                except httpx2.TransportError:
-                    await asyncio.sleep(0.02)
-                else:
-                    return
+        await until(lambda: run_id in self.store.read(OWNER, addresses), "an address")
+        self.url = self.store.read(OWNER, addresses)[run_id]
+
+        async def is_open() -> bool:
+            try:
+                async with httpx2.AsyncClient(timeout=DEADLINE, verify=False) as client:
+                    await client.get(f"{self.url}/health")
+            except httpx2.TransportError:
+                return False
+            return True
+
+        await until(is_open, "an open door")
 
     async def post(self, said: Any, token: str | None, **headers: str) -> httpx2.Response:
         """A call as it is, right or wrong."""
         shown = {} if token is None else {"Authorization": f"Bearer {token}"}
-        async with httpx2.AsyncClient(timeout=60) as client:
+        async with httpx2.AsyncClient(timeout=DEADLINE, verify=False) as client:
             content = said if isinstance(said, bytes) else json.dumps(said).encode()
             return await client.post(f"{self.url}/rpc", content=content, headers=shown | headers)
 
@@ -112,10 +112,10 @@ class Line:
         number = len(self._answers) + 1
         self._answers[number] = asyncio.get_running_loop().create_future()
         await self.connection.send(_text(request(method, **params) | {"id": number}))
-        answer = await asyncio.wait_for(self._answers[number], 60)
+        answer = await asyncio.wait_for(self._answers[number], DEADLINE)
         return answer.get("result", answer.get("error"))
 
-    async def until(self, is_so: Callable[[list[Call]], bool], seconds: float = 20.0) -> list[Call]:
+    async def until(self, is_so: Callable[[list[Call]], bool], seconds: float = DEADLINE) -> list[Call]:
         """What was told, as soon as it is enough."""
         async with asyncio.timeout(seconds):
             while not is_so(self.told):

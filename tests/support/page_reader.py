@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -11,7 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-PATIENCE = 60.0
+from held_port import HeldPort
+from waiting import DEADLINE
+
+PATIENCE = DEADLINE
 
 Output = int | IO[bytes]
 
@@ -21,7 +23,7 @@ class Reader:
 
     def __init__(self, folder: Path, port: str, config: str) -> None:
         self.folder = folder
-        self._port, self._own_port = port, str(_free_port())
+        self._port, self._held = port, HeldPort()
         self._begun: list[subprocess.Popen[bytes]] = []
         home = folder / "home"
         home.mkdir(mode=0o700)
@@ -67,8 +69,9 @@ class Reader:
         for shell in self._begun:
             with suppress(ProcessLookupError):
                 os.killpg(shell.pid, signal.SIGKILL)
-            shell.wait(20)
+            shell.wait(PATIENCE)
         self._begun.clear()
+        self._held.close()
 
     def _popen(self, command: list[str], stdout: Output, stderr: Output) -> "subprocess.Popen[bytes]":
         return subprocess.Popen(
@@ -82,7 +85,7 @@ class Reader:
         )
 
     def _ours(self, text: str) -> str:
-        return text.replace(self._port, self._own_port)
+        return text.replace(self._port, str(self._held.number))
 
 
 def _commands(folder: Path) -> Path:
@@ -91,9 +94,3 @@ def _commands(folder: Path) -> Path:
         (folder / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')
         (folder / name).chmod(0o700)
     return folder
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])

@@ -5,6 +5,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from datetime import UTC
 from typing import Any
 
+import pytest
+from waiting import DEADLINE
+
 from segue.agent.chat import Chat, Kit
 from segue.agent.compression import Compression, Means
 from segue.agent.door import Door
@@ -24,8 +27,10 @@ from segue.storage.store import SqlStore
 
 Answering = Callable[[Request], Reply | ModelError]
 
-
 PLAIN_RULES = Rules()
+
+on_sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+"""For tests of what stands above the store: one database is enough for them."""
 
 
 class Scripted:
@@ -130,7 +135,7 @@ class Place:
                 agrees=answer,
                 zone=UTC,
                 compression=Compression(self.door, self.holder, means) if summariser else None,
-                namer=Namer(self.door, namer) if namer else None,
+                namer=Namer(self.door, namer, 100 * DEADLINE) if namer else None,
             )
         )
 
@@ -155,7 +160,7 @@ def run(place: Place, work: Callable[[], Awaitable[None]]) -> None:
             await place.presence.end()
             place.door.close()
 
-    asyncio.run(asyncio.wait_for(all_of_it(), 60))
+    asyncio.run(all_of_it())
 
 
 def one_turn(store: SqlStore, agent: Agent, text: str = "hello", *, agrees: bool = True) -> tuple[Place, list[Event]]:

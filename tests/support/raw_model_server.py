@@ -2,10 +2,11 @@
 
 import socket
 import threading
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
+
+from waiting import DEADLINE
 
 STREAM = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 
@@ -18,8 +19,8 @@ class Play(NamedTuple):
     """Whether the end can be told from a cut."""
     cuts: bool = False
     """Whether the connection is cut in place of ending."""
-    pause: float = 0.0
-    """Seconds of silence before the end."""
+    is_endless: bool = False
+    """Whether it falls silent at the end and waits until the other side has left."""
     head: str = STREAM
 
 
@@ -45,7 +46,7 @@ class RawModelServer:
         self._is_open = False
         with socket.create_connection(self._listener.getsockname()):
             pass  # wakes the one that waits for connections
-        self._thread.join(10)
+        self._thread.join(DEADLINE)
         self._listener.close()
 
     def _serve(self) -> None:
@@ -58,7 +59,7 @@ class RawModelServer:
 
     def _attend(self, connection: socket.socket) -> None:
         with connection:
-            connection.settimeout(5)
+            connection.settimeout(DEADLINE)
             with suppress(OSError):  # whoever asked has gone
                 self._answer(connection)
 
@@ -73,7 +74,9 @@ class RawModelServer:
         connection.sendall(f"{play.head}{framing}Connection: close\r\n\r\n".encode())
         for piece in play.pieces:
             connection.sendall(b"%x\r\n%b\r\n" % (len(piece), piece) if play.is_chunked else piece)
-        time.sleep(play.pause)
+        if play.is_endless:
+            connection.recv(1)
+            return
         if play.is_chunked and not play.cuts:
             connection.sendall(b"0\r\n\r\n")
         if play.cuts:

@@ -1,6 +1,7 @@
 """A chat whose answers are written down here: `python scripted_chat.py FOLDER` in a terminal or a pipe."""
 
 import asyncio
+import itertools
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -86,17 +87,16 @@ async def full() -> AsyncIterator[Event]:
 
 async def slow(heard: list[str]) -> AsyncIterator[Event]:
     yield ModelCalled("model", "provider")
-    for number in range(400):
+    for number in itertools.count():  # until somebody stops it
         yield Text(f"Line {number} of many.\n\n")
         await asyncio.sleep(0.02)
         while heard:
             yield Steered(heard.pop(0))
-    yield Done()
 
 
 async def silent() -> AsyncIterator[Event]:
     yield ModelCalled("model", "provider")
-    await asyncio.sleep(60)
+    await asyncio.Event().wait()
     yield Done()
 
 

@@ -18,14 +18,15 @@ from segue.core.policy import ResetMode, ResetPolicies, ResetPolicy
 from segue.core.queueing import QueueRules
 from segue.core.silence import FAREWELL_REQUEST
 from segue.core.streaming import Streaming
+from segue.gateway import connecting, lanes, watching
 from segue.gateway import desk as desks
-from segue.gateway import watching
+from segue.gateway.lanes import Lanes
 from segue.gateway.watching import Watching
 from segue.ports.failpoints import Point, arm
 from segue.ports.model import Request
 from segue.ports.platform import Arriving, Traits
 from segue.ports.tool import ToolSpec
-from segue.sessions import accepting, admitting, drafting, leasing
+from segue.sessions import accepting, admitting, drafting, leasing, recovering
 from segue.storage.engines import engine_at
 from segue.storage.leases import SqlLeases
 from segue.storage.store import SqlStore
@@ -36,7 +37,8 @@ from segue.upkeep.living import is_gone, this_run
 PIECE = 80
 """Characters of one message on the stage, so that an answer takes several."""
 PADDING = "word " * 30
-
+LOOK_INTERVAL = 0.05
+"""Seconds between two looks of a gateway that is in a hurry."""
 
 STREAMING = Streaming(edit_interval=0.01, buffer_threshold=8)
 
@@ -108,8 +110,16 @@ async def live(request: dict[str, Any]) -> None:
         await asyncio.sleep(request["pause"])
         return "looked"
 
+    if request.get("lease_seconds"):
+        _lease_for(request["lease_seconds"])
     if request.get("refusals"):
-        _hurry(request["lease_seconds"], Path(request["refusals"]))
+        _note_refusals(Path(request["refusals"]))
+    if request.get("looks_often"):
+        _look_often()
+    if request.get("looks"):
+        _note_looks(Path(request["looks"]))
+    if request.get("crash_span"):
+        setattr(recovering, "CRASH_SPAN", timedelta(seconds=request["crash_span"]))  # noqa: B010 - as a test does it
     if request.get("control"):
         _CONTROLS[request["control"]]()
     if request.get("failpoint"):
@@ -212,10 +222,31 @@ def _forget_drafts() -> None:
     drafting.begin_draft = begin_draft
 
 
-def _hurry(seconds: float, refusals: Path) -> None:
-    """Leases that end soon, and a line for everything that was refused because one had changed hands."""
+def _lease_for(seconds: float) -> None:
     setattr(leasing, "LEASE_SECONDS", seconds)  # noqa: B010 - as a test does it
     setattr(holding, "RENEWAL_SECONDS", seconds / 3)  # noqa: B010
+
+
+def _look_often() -> None:
+    """Look for what others have left every moment."""
+    setattr(lanes, "LOOK_SECONDS", LOOK_INTERVAL)  # noqa: B010 - as a test does it
+    setattr(connecting, "FIRST_PAUSE", LOOK_INTERVAL)  # noqa: B010
+
+
+def _note_looks(looks: Path) -> None:
+    """A line for each look for what others have left."""
+    careful = Lanes._wake_open
+
+    async def wake_open(self: Lanes) -> None:
+        await careful(self)
+        with looks.open("a") as file:
+            file.write("looked\n")
+
+    setattr(Lanes, "_wake_open", wake_open)  # noqa: B010
+
+
+def _note_refusals(refusals: Path) -> None:
+    """A line for everything that was refused because a lease had changed hands."""
     careful = SqlLeases.hold
 
     def hold(self: SqlLeases, lease: Lease, span: float) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from lane_house import _is_busy
 from obedient_model import Obedient
+from waiting import DEADLINE, until
 
 from segue import app, config
 from segue.app import crew
@@ -53,11 +54,16 @@ class Served:
         self._serving: Serving | None = None
         self._programs = platforms_of(self.settings, self.store) if has_programs else []
 
-    async def quiet(self, seconds: float = 20.0) -> None:
-        """Wait until everything that was said has come to its end and everything was sent."""
-        async with asyncio.timeout(seconds):
-            while any(stage.waiting() for stage in self.stages.values()) or self.store.read(OWNER, _is_busy):
-                await asyncio.sleep(0.02)
+    async def quiet(self, seconds: float = DEADLINE) -> None:
+        """Wait until everything that was said has come to its end, everything was sent and nobody looks for a title."""
+
+        def is_quiet() -> bool:
+            if any(stage.waiting() for stage in self.stages.values()) or self.store.read(OWNER, _is_busy):
+                return False
+            serving = self._serving
+            return serving is None or not (serving.gateway.lanes._workers or serving._namer._naming)
+
+        await until(is_quiet, "quiet", seconds)
 
     async def receive(self, said: Inbound) -> Receipt:
         """As whatever has no stage brings it."""
@@ -68,7 +74,7 @@ class Served:
         assert self._serving is not None
         await self._serving.gateway.desk.withdraw(source, message_id)
 
-    def run(self, work: Work, seconds: float = 60.0) -> None:
+    def run(self, work: Work, seconds: float = 4 * DEADLINE) -> None:
         asyncio.run(asyncio.wait_for(self._lives(work), seconds))
 
     def close(self) -> None:

@@ -2,13 +2,12 @@
 
 import asyncio
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from gateway_nursery import Nursery
 from lane_house import dm
+from waiting import DEADLINE
 
 from segue.core.inbox import Entry
 from segue.core.lifecycle import Lane
@@ -31,6 +30,7 @@ class ShortLives:
         self._store = SqlStore(engine_at(database))
         self._log = self._folder / "tools"
         self._log.touch()
+        (self._folder / "looks").touch()
         self.stage = Stage()
         self._request = {
             "database": str(database),
@@ -39,6 +39,9 @@ class ShortLives:
             "pause": 0.01,
             "has_key": True,
             "program": "segue gateway",
+            "crash_span": 86_400.0,
+            "looks_often": True,
+            "looks": str(self._folder / "looks"),
             **request,
         }
 
@@ -55,10 +58,10 @@ class ShortLives:
         await asyncio.to_thread(self._nursery.end, pid)
 
     async def dies(self, pid: int) -> bool:
-        return await asyncio.to_thread(self._nursery.is_gone, pid, 15.0)
+        return await asyncio.to_thread(self._nursery.is_gone, pid, DEADLINE)
 
-    def say(self, text: str) -> str:
-        return self.stage.say(dm("alice"), text)
+    def say(self, text: str, who: str = "alice") -> str:
+        return self.stage.say(dm(who), text)
 
     @property
     def told(self) -> str:
@@ -70,20 +73,23 @@ class ShortLives:
         return self._log.read_text().split()
 
     @property
+    def looks(self) -> int:
+        """How often gateways have looked for what others left."""
+        return len((self._folder / "looks").read_text().splitlines())
+
+    @property
     def lane(self) -> Lane | None:
         return self._store.read(OWNER, lambda tx: tx.lanes.find(LANE))
 
     def entries(self, *states: str) -> list[Entry]:
         return self._store.read(OWNER, lambda tx: tx.inbox.listed(states))
 
+    def attempts(self) -> int:
+        """How often the first message that is being answered has been begun."""
+        (entry, *_) = self.entries("running")
+        turn = self._store.read(OWNER, lambda tx: tx.turns.find(entry.turn_id or ""))
+        return turn.attempt if turn else 0
+
     def farewell(self) -> Turn | None:
         name = self.lane.session_id if self.lane else None
         return self._store.read(OWNER, lambda tx: tx.turns.latest(name or "", FAREWELL))
-
-
-async def until(is_so: Callable[[], Any], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not is_so():
-        if time.monotonic() > deadline:
-            raise TimeoutError("It does not come about.")
-        await asyncio.sleep(0.02)

@@ -23,7 +23,6 @@ from kill_loop import KillLoop
 from lane_house import dm
 
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
-from segue.testing.remote import Backstage
 
 LANES = 400
 RATE = 20.0
@@ -93,7 +92,7 @@ class SoakLoop(KillLoop):
     """Many people, who go on and on."""
 
     def __init__(self, database: Path, nursery: Nursery, *, rate: float = RATE, **more: Any) -> None:
-        super().__init__(database, nursery, **more)
+        super().__init__(database, nursery, looks_often=False, **more)
         self._request["pause"] = 0.0
         self._database = database
         self._rate = rate
@@ -102,21 +101,18 @@ class SoakLoop(KillLoop):
         self.samples: list[Sample] = []
         self.pauses = 0
 
-    def _open(self) -> Backstage:
-        return Backstage(self._stage, self._folder / "socket")
-
     async def soak(self, seconds: float) -> list[str]:
         """So long; everything that is wrong then."""
         began = time.monotonic()
-        async with self._open():
+        async with self._backstage:
             self._pid = await self._born()
             talking = asyncio.create_task(self._talk_on())
             measuring = asyncio.create_task(self._measure(began))
-            while time.monotonic() - began < seconds / 2 - LIFE / 2:
+            while self.report.kills == 0 or time.monotonic() - began < seconds / 2 - LIFE / 2:
                 await asyncio.sleep(min(LIFE, seconds / 6))
                 await asyncio.to_thread(self._nursery.end, self._pid)
                 self.report.kills += 1
-                self._place()
+                self.report.places.update(self._places())
                 self._pid = await self._born()
             while (left := seconds - (time.monotonic() - began)) > 0:
                 await asyncio.sleep(min(LIFE_UNTIL_PAUSED, left))

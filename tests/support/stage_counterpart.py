@@ -70,7 +70,7 @@ class StageCounterpart(Counterpart):
         "file of nobody": "there are no files",
         "sent with file": "there are no files",
     }
-    busy_seconds, longest_wait = 0.2, 10.0
+    busy_seconds = 0.2
 
     def __init__(self, wire: type[Wire] = Wire, *, has_key: bool = True) -> None:
         self.stage = Stage(has_key=has_key)

@@ -4,7 +4,6 @@ import base64
 import fcntl
 import hashlib
 import hmac
-import itertools
 import json
 import os
 import secrets
@@ -15,16 +14,15 @@ import subprocess
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from counterparts import counterparts_python
 from held_port import HeldPort
 from synapse_settings import SECRET, settings, write_settings
+from waiting import DEADLINE
 
-PATIENCE = 60.0
 LAUNCHER = Path(__file__).with_name("synapse_launcher.py")
 _open = urllib.request.build_opener(urllib.request.ProxyHandler({})).open  # whatever the environment says of proxies
 
@@ -35,39 +33,52 @@ class User(NamedTuple):
 
 
 class Synapse:
-    """One server for many tests: each has users and rooms of its own."""
+    """A server that is running, for many tests: each has users and rooms of its own."""
 
-    def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="segue-synapse-")
-        self._numbers = itertools.count(1)
-        shutil.copytree(_template(), self._folder.name, dirs_exist_ok=True)
-        self._server = _Server(Path(self._folder.name))
-        self.start()
-
-    @property
-    def url(self) -> str:
-        return self._server.url
-
-    @property
-    def pid(self) -> int:
-        return self._server.pid
+    def __init__(self, url: str, pid: int, log: str) -> None:
+        self.url = url
+        self.pid = pid
+        self._log = Path(log)
 
     @property
     def log(self) -> str:
-        return self._server.log.read_text()
+        return self._log.read_text()
 
     def register(self, name: str = "somebody") -> User:
         """Somebody new, whose name nobody else has."""
         nonce = self._ask("/_synapse/admin/v1/register")["nonce"]
-        user = {"nonce": nonce, "username": f"{name}-{next(self._numbers)}", "password": secrets.token_hex(8)}
+        user = {"nonce": nonce, "username": f"{name}-{secrets.token_hex(5)}", "password": secrets.token_hex(8)}
         parts = "\0".join([nonce, user["username"], user["password"], "notadmin"])
         proof = hmac.new(SECRET.encode(), parts.encode(), hashlib.sha1).hexdigest()
         made = self._ask("/_synapse/admin/v1/register", {**user, "admin": False, "mac": proof})
         return User(made["user_id"], user["password"])
 
+    def _ask(self, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        data = None if body is None else json.dumps(body).encode()
+        with _open(urllib.request.Request(self.url + path, data), timeout=DEADLINE) as answer:
+            found: dict[str, Any] = json.load(answer)
+            return found
+
+
+class OwnSynapse(Synapse):
+    """A server of one's own, which may come and go."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="segue-synapse-")
+        shutil.copytree(_template(), self._folder.name, dirs_exist_ok=True)
+        self._server = _Server(Path(self._folder.name))
+        super().__init__(self._server.url, 0, str(self._server.log))
+        self.start()
+
+    @property
+    def address(self) -> dict[str, Any]:
+        """What a `Synapse` is made of."""
+        return {"url": self.url, "pid": self.pid, "log": str(self._log)}
+
     def start(self) -> None:
         """On the same data and the same port as before."""
         self._server.start()
+        self.pid = self._server.pid
 
     def stop(self) -> None:
         """As when a machine is shut down in peace."""
@@ -77,25 +88,10 @@ class Synapse:
         """As when the plug is pulled."""
         self._server.kill()
 
-    @contextmanager
-    def down(self) -> Iterator[None]:
-        """Nobody listens for a while."""
-        self.stop()
-        try:
-            yield
-        finally:
-            self.start()
-
     def close(self) -> None:
         self._server.kill()
         self._server.port.close()
         self._folder.cleanup()
-
-    def _ask(self, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        data = None if body is None else json.dumps(body).encode()
-        with _open(urllib.request.Request(self.url + path, data), timeout=PATIENCE) as answer:
-            found: dict[str, Any] = json.load(answer)
-            return found
 
 
 class _Server:
@@ -123,7 +119,7 @@ class _Server:
             self._process = subprocess.Popen(
                 command, cwd=self._folder, env=_environment(), stdin=subprocess.PIPE, stdout=log, stderr=log
             )
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + DEADLINE
         while not self._answers():
             assert self._process.poll() is None, f"the homeserver ended:\n{self.log.read_text()[-3000:]}"
             assert time.monotonic() < end, f"the homeserver never answered:\n{self.log.read_text()[-3000:]}"
@@ -138,12 +134,12 @@ class _Server:
     def _end(self, how: signal.Signals) -> None:
         if self._process is not None:
             self._process.send_signal(how)
-            self._process.communicate(timeout=PATIENCE)
+            self._process.communicate(timeout=DEADLINE)
             self._process = None
 
     def _answers(self) -> bool:
         try:
-            with _open(f"{self.url}/health", timeout=PATIENCE):
+            with _open(f"{self.url}/health", timeout=DEADLINE):
                 return True
         except OSError:
             return False
@@ -190,7 +186,7 @@ def _make(made: Path) -> None:
 
 def _wait_for_the_last_update(database: Path) -> None:
     """A new database gets some of its indexes while it is in use already."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + DEADLINE
     while True:
         with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as opened:
             left = opened.execute("SELECT count(*) FROM background_updates").fetchone()[0]

@@ -32,13 +32,15 @@ _ALONE: dict[str, Any] = {
     "enable_metrics": False,
     "url_preview_enabled": False,
     "user_directory": {"enabled": False},
+    "presence": {"enabled": False},
+    "push": {"enabled": False},
 }
 _LOG: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "handlers": {"here": {"class": "logging.StreamHandler", "formatter": "plain"}},
-    "root": {"level": "INFO", "handlers": ["here"]},
+    "root": {"level": "WARNING", "handlers": ["here"]},
 }
 
 

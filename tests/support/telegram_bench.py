@@ -8,6 +8,7 @@ from typing import Any
 
 from bot_api.client import World
 from telegram_counterpart import adapter_of
+from waiting import DEADLINE
 
 from segue.core.attachments import Attachment
 from segue.core.sources import SessionSource
@@ -52,8 +53,8 @@ class Bench:
         await self.until(lambda: len(self.ledger.texts) >= len(texts))
         assert self.ledger.texts == list(texts)
 
-    async def until(self, holds: Callable[[], bool], seconds: float = 20) -> None:
-        await self.world.until(holds, seconds)
+    async def until(self, holds: Callable[[], bool]) -> None:
+        await self.world.until(holds)
 
     async def kept(self, name: str, kind: str, content: bytes) -> Attachment:
         async def pieces() -> AsyncGenerator[bytes]:
@@ -75,7 +76,7 @@ def post(text: str, where: SessionSource | None = None, **more: Any) -> Post:
 
 def run(work: Awaitable[None]) -> None:
     async def bounded() -> None:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(4 * DEADLINE):
             await work
 
     asyncio.run(bounded())

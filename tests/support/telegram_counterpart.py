@@ -2,19 +2,22 @@
 
 import asyncio
 import json
-import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 import httpx2
 from bot_api.client import World, message_id
+from held_port import HeldPort
 from odd_things import ODD
+from torture_rounds import rounds
+from waiting import until
 
 from segue.core.attachments import Attachment
 from segue.core.sources import SessionSource
 from segue.platforms.telegram.platform import TelegramPlatform
 from segue.platforms.telegram.settings import read_settings
+from segue.ports.platform import Intake
 from segue.storage.attachments import AttachmentFolder
 from segue.testing.kit import Counterpart, Trouble
 
@@ -24,10 +27,20 @@ _FILES = ("document", "photo", "voice", "video", "audio")
 _SENDING = ("sendMessage", "editMessageText", "sendDocument")
 
 
-def adapter_of(world: World, folder: Path, **own: Any) -> TelegramPlatform:
+class CountedTelegram(TelegramPlatform):
+    """Knows how often it was begun."""
+
+    begun = 0
+
+    async def run(self, intake: Intake) -> None:
+        self.begun += 1
+        await super().run(intake)
+
+
+def adapter_of(world: World, folder: Path, **own: Any) -> CountedTelegram:
     """A new adapter for the bot of a world."""
     said = {"token": world.token, "api_url": world.url, "poll_seconds": 5, **own}
-    return TelegramPlatform(read_settings(said), AttachmentFolder(folder / "attachments"))
+    return CountedTelegram(read_settings(said), AttachmentFolder(folder / "attachments"))
 
 
 class TelegramCounterpart(Counterpart):
@@ -37,16 +50,19 @@ class TelegramCounterpart(Counterpart):
         "deleted": "bots are not told that something was deleted",
         "forged": "nobody calls us",
     }
-    busy_seconds, longest_wait = 1.0, 30.0
+    busy_seconds = 1.0
+    backlog = rounds(250, in_torture=500)  # of which a hundred are handed out at once
 
     def __init__(self, world: World, folder: Path) -> None:
         self.world = world
         self._folder = folder
         self._updates: dict[str, int] = {}
+        self._adapters: list[CountedTelegram] = []
         self.world.chat(ALICE, type="private", first_name="Alice")
 
     def adapter(self) -> TelegramPlatform:
-        return adapter_of(self.world, self._folder)
+        self._adapters.append(adapter_of(self.world, self._folder))
+        return self._adapters[-1]
 
     def route(self) -> SessionSource:
         return SessionSource(platform="telegram", chat_id=str(ALICE))
@@ -134,11 +150,13 @@ class TelegramCounterpart(Counterpart):
                 self.world.trouble("drop", *_SENDING, times=times, taken=True)
             case Trouble.UNREACHABLE:
                 self.world.down()
-                asyncio.get_running_loop().call_later(0.5, self.world.up)
 
     async def go_away(self) -> None:
+        """Whoever was connected has asked once more in vain when this returns."""
+        adapter = self._adapters[-1]
+        begun = adapter.begun
         await asyncio.to_thread(self.world.down)
-        await asyncio.sleep(0.3)
+        await until(lambda: adapter.begun >= begun + 2)
 
     async def come_back(self) -> None:
         await asyncio.to_thread(self.world.up)
@@ -164,14 +182,19 @@ class CalledTelegramCounterpart(TelegramCounterpart):
 
     def __init__(self, world: World, folder: Path) -> None:
         super().__init__(world, folder)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}/telegram"
+        self._port = HeldPort()
+        self.url = f"http://127.0.0.1:{self._port.number}/telegram"
 
     def adapter(self) -> TelegramPlatform:
-        door = {"url": self.url, "secret": SECRET, "port": self.port}
+        door = {"url": self.url, "secret": SECRET, "port": self._port.number}
         return adapter_of(self.world, self._folder, mode="webhook", webhook=door)
+
+    async def close(self) -> None:
+        self._port.close()
+
+    async def go_away(self) -> None:
+        """Whoever is called need not notice."""
+        await asyncio.to_thread(self.world.down)
 
     async def bring_forged(self, text: str) -> None:
         message = {"message_id": 9_002, "date": 1, "chat": {"id": ALICE, "type": "private"}, "text": text}

@@ -7,8 +7,13 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-PATIENCE = 30.0
+from waiting import DEADLINE
+
+PATIENCE = DEADLINE
+POLL_INTERVAL = 0.04
+"""Seconds between two looks at the screen: each look is a process."""
 READY = "ready> "
+KEPT_LINES = 100_000
 
 
 class Terminal:
@@ -16,7 +21,8 @@ class Terminal:
         self._socket = f"segue-{uuid.uuid4().hex}"
         shell = ["env", "-u", "COLUMNS", f"PS1={READY}", "NO_COLOR=", "LC_ALL=C.UTF-8", *variables, "sh"]
         size = ["-x", str(width), "-y", str(height)]
-        self._tmux("-f", os.devnull, "new-session", "-d", *size, "-c", str(folder), *shell)
+        keep = ["set-option", "-g", "history-limit", str(KEPT_LINES)]
+        self._tmux("-f", os.devnull, *keep, ";", "new-session", "-d", *size, "-c", str(folder), *shell)
         self.until(READY.strip())
 
     def close(self) -> None:
@@ -29,8 +35,7 @@ class Terminal:
 
     def send(self, text: str) -> None:
         """Type a line, and send it."""
-        self.type(text)
-        self.press("Enter")
+        self._tmux("send-keys", "-l", text, ";", "send-keys", "Enter")
 
     def press(self, *keys: str) -> None:
         self._tmux("send-keys", *keys)
@@ -47,17 +52,25 @@ class Terminal:
     def screen(self, *options: str) -> str:
         return self._tmux("capture-pane", "-p", *options).rstrip("\n")
 
+    def scrolled(self) -> str:
+        """The screen, and everything that has left it at its top."""
+        return self.screen("-S", "-")
+
     def until(self, *texts: str, without: str = "\0") -> str:
         def is_there(screen: str) -> bool:
             return all(text in screen for text in texts) and without not in screen
 
         return self.wait(is_there)
 
-    def wait(self, condition: Callable[[str], bool]) -> str:
+    def until_said(self, *texts: str) -> str:
+        """Wait until something was on the screen, which may have left it since."""
+        return self.wait(lambda seen: all(text in seen for text in texts), self.scrolled)
+
+    def wait(self, condition: Callable[[str], bool], look: Callable[[], str] | None = None) -> str:
         end = time.monotonic() + PATIENCE
-        while not condition(screen := self.screen()):
+        while not condition(screen := (look or self.screen)()):
             assert time.monotonic() < end, f"it never came to this:\n{screen}"
-            time.sleep(0.02)
+            time.sleep(POLL_INTERVAL)
         return screen
 
     def _tmux(self, *arguments: str) -> str:

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from held_port import HeldPort
 from http_messages import Head, answer_body, read_head, read_request_body
+from waiting import DEADLINE
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 LIMIT = 2**20
@@ -74,6 +75,8 @@ class Troublesome:
     def __init__(self, server: str) -> None:
         place = urlsplit(server)
         self._server = (place.hostname or "127.0.0.1", place.port or 80)
+        self.begun: list[str] = []
+        """The lines of the requests that have come; in `asked` they are when they are over."""
         self.asked: list[Asked] = []
         self._port = HeldPort()
         self._troubles: list[Trouble] = []
@@ -150,7 +153,7 @@ class Troublesome:
     def close(self) -> None:
         self.go_down()
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(DEADLINE)
         self._loop.close()
         self._port.close()
 
@@ -159,7 +162,7 @@ class Troublesome:
         return trouble
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
-        asyncio.run_coroutine_threadsafe(work, self._loop).result(20)
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(DEADLINE)
 
     async def _open(self) -> None:
         if self._listener is None:
@@ -188,6 +191,7 @@ class Troublesome:
 
     async def _treat(self, request: Request, client: Streams) -> None:
         status: int | None = None
+        self.begun.append(request.line)
         try:
             trouble = next((one for one in self._troubles if one.takes(request.line)), None)
             status = await (trouble.treat(self, request, client) if trouble else self._pass_on(request, client))

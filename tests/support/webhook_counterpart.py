@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import httpx2
 from hooks import SECRET, Caller, signature
 from odd_things import ODD
+from waiting import DEADLINE
 
 from segue.core.inbound import Inbound
 from segue.core.sources import SessionSource
@@ -52,7 +53,7 @@ class WebhookCounterpart(Counterpart):
         "file of nobody": "a call brings no files",
         **_SENT,
     }
-    busy_seconds, longest_wait = 0.2, 20.0
+    busy_seconds, longest_wait = 0.2, DEADLINE
 
     def __init__(self, own: Mapping[str, Any] | None = None) -> None:
         self._hook = {**HOOK, **(own or {})}

@@ -1,6 +1,7 @@
 """A model that answers word by word: what was said, how much it was told, or what a tool found.
 
-`slowly` takes its time between words, `look` uses a tool after a few words, `fail` is not answered.
+`slowly` takes its time between words, `held` says one word and goes on when `Wordy.go_on` is set, `look` uses a tool
+after a few words, `fail` is not answered.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from segue.core.usage import Usage
 from segue.ports.model import Request
 
 _calls = itertools.count(1)
-PAUSE = 0.15
+PAUSE = 0.05
 
 
 class Wordy:
@@ -26,6 +27,7 @@ class Wordy:
 
     name, provider = "wordy", "test"
     asked: ClassVar[list[Request]] = []
+    go_on: ClassVar[asyncio.Event] = asyncio.Event()
 
     def __init__(self, *_: object, **__: object) -> None: ...
 
@@ -48,6 +50,8 @@ class Wordy:
         for word in text.split(" "):
             yield Text(word if word == text.split(" ")[0] else f" {word}")
             await asyncio.sleep(PAUSE if "slowly" in said else 0)
+            if "held" in said:
+                await self.go_on.wait()
         finish = "tool_calls" if calls else "stop"
         yield Reply(text, calls, finish_reason=finish, usage=Usage(input_tokens=7, output_tokens=3, api_call_count=1))
 
@@ -59,3 +63,4 @@ def use_wordy_model(monkeypatch: pytest.MonkeyPatch) -> None:
     use_obedient_model(monkeypatch)
     monkeypatch.setattr(crew, "ProviderModel", Wordy)
     monkeypatch.setattr(Wordy, "asked", [])
+    monkeypatch.setattr(Wordy, "go_on", asyncio.Event())

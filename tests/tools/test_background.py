@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from places import on_sqlite
+from waiting import DEADLINE, until, wait_until
 
 from segue import SessionDB
 from segue.core.background import Process, ProcessState
@@ -41,8 +43,6 @@ pytestmark = pytest.mark.process
 
 LAUNCHER = Path(__file__).parents[1] / "support" / "keeping_launcher.py"
 LONG = 1_000
-IN_TIME = 10.0
-"""Seconds within which everything is gone after a program was killed."""
 FORKING = f"""
 echo $$ >> pids; for _ in 1 2 3; do bash -c 'echo $$ >> pids; sleep {LONG}; true' & done
 timeout {LONG} bash -c 'echo $$ >> pids; sleep {LONG}; true' &
@@ -87,28 +87,33 @@ def running_of(folder: Path) -> list[int]:
     return [pid for pid in pids_in(folder) if is_running(pid)]
 
 
-def eventually(is_so: Callable[[], object], seconds: float = 10) -> bool:
-    deadline = time.monotonic() + seconds
-    while not is_so():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
+def keepers_of(program: int) -> list[int]:
+    """The processes that end what a program has started, should it be gone before it could do so itself."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            parent = int((folder / "stat").read_text().rpartition(") ")[2].split()[1])
+            if parent == program and b"segue.tools.keeper" in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+    return found
 
 
 class Launched:
     """A program that keeps something, and is about to be killed."""
 
-    def __init__(self, folder: Path, command: str, **wanted: Any) -> None:
+    def __init__(self, folder: Path, *commands: str, **wanted: Any) -> None:
         self._folder = folder
-        said = json.dumps({"folder": str(folder), "command": command, **wanted})
+        said = json.dumps({"folder": str(folder), "commands": commands, **wanted})
         self.process = subprocess.Popen([sys.executable, str(LAUNCHER), said], stdout=subprocess.PIPE, text=True)
 
-    def kill(self, number: signal.Signals, processes: int) -> None:
-        assert eventually(lambda: len(pids_in(self._folder)) >= processes, 30)
+    def kill(self, number: signal.Signals, processes: int) -> list[int]:
+        """Kill it once so many processes run; who kept them."""
+        wait_until(lambda: len(pids_in(self._folder)) >= processes)
         assert len(running_of(self._folder)) >= processes
+        keepers = keepers_of(self.process.pid)
         self.process.send_signal(number)
-        self.process.wait(10)
+        self.process.wait(DEADLINE)
+        return keepers
 
     def close(self) -> None:
         self.process.kill()
@@ -125,8 +130,8 @@ class Launched:
 def launch(work: Path) -> Iterator[Callable[..., Launched]]:
     launched: list[Launched] = []
 
-    def start(command: str, **wanted: Any) -> Launched:
-        launched.append(Launched(work, command, **wanted))
+    def start(*commands: str, **wanted: Any) -> Launched:
+        launched.append(Launched(work, *commands, **wanted))
         return launched[-1]
 
     yield start
@@ -138,20 +143,15 @@ COMMANDS = [(PLAIN, 1), (FORKING, 6), (DEAF, 2), (FLOODING, 2)]
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize(("command", "processes"), COMMANDS, ids=["plain", "forking", "deaf", "flooding"])
 @pytest.mark.parametrize("is_kept", [False, True], ids=["awaited", "background"])
 def test_a_command_ends_with_the_program_however_that_ends(
-    launch: Callable[..., Launched],
-    work: Path,
-    place: Path,
-    command: str,
-    processes: int,
-    number: signal.Signals,
-    is_kept: bool,
+    launch: Callable[..., Launched], work: Path, place: Path, number: signal.Signals, is_kept: bool
 ) -> None:
-    launched = launch(command, **({"home": str(place), "session": "s"} if is_kept else {}))
-    launched.kill(number, processes)
-    assert eventually(lambda: running_of(work) == [], IN_TIME)
+    """Whatever it is: one that just runs, one that forks, one that does not listen, one that talks without end."""
+    commands, processes = zip(*COMMANDS, strict=True)
+    launched = launch(*commands, **({"home": str(place), "session": "s"} if is_kept else {}))
+    assert launched.kill(number, sum(processes))
+    wait_until(lambda: running_of(work) == [])
 
 
 @pytest.mark.parametrize("is_kept", [False, True], ids=["awaited", "background"])
@@ -160,8 +160,10 @@ def test_a_command_that_nobody_watches_goes_on(
 ) -> None:
     """The control: what the keeper is not told of survives the program."""
     launched = launch(PLAIN, way="unwatched", **({"home": str(place), "session": "s"} if is_kept else {}))
-    launched.kill(signal.SIGKILL, 1)
-    assert not eventually(lambda: running_of(work) == [], 5)
+    keepers = launched.kill(signal.SIGKILL, 1)
+    assert keepers
+    wait_until(lambda: not any(map(is_running, keepers)))
+    assert running_of(work) != []
 
 
 @pytest.mark.parametrize("is_kept", [False, True], ids=["awaited", "background"])
@@ -169,10 +171,10 @@ def test_a_keeper_is_not_fooled_by_a_child_that_holds_its_pipe(
     launch: Callable[..., Launched], work: Path, place: Path, is_kept: bool
 ) -> None:
     launched = launch(PLAIN, way="fork", **({"home": str(place), "session": "s"} if is_kept else {}))
-    assert eventually((work / "holder").exists, 30)
+    wait_until((work / "holder").exists)
     launched.kill(signal.SIGKILL, 1)
     assert is_running(int((work / "holder").read_text()))
-    assert eventually(lambda: running_of(work) == [], IN_TIME)
+    wait_until(lambda: running_of(work) == [])
 
 
 def test_what_a_killed_program_kept_is_lost_at_the_next_start(
@@ -193,9 +195,10 @@ def test_what_a_killed_program_kept_is_lost_at_the_next_start(
 def test_a_program_that_ends_well_stops_what_it_keeps_and_says_so(
     launch: Callable[..., Launched], work: Path, place: Path
 ) -> None:
-    launched = launch(DEAF, home=str(place), session="s", way="close")
+    launched = launch(DEAF, home=str(place), session="s", way="close", processes=2)
     launched_id = launched.process.stdout.readline().strip() if launched.process.stdout else ""
-    assert launched.process.wait(30) == 0
+    assert launched.process.wait(DEADLINE) == 0
+    assert len(pids_in(work)) >= 2
     assert running_of(work) == []
     with SqlStore(SqliteEngine(place / "state.db")) as store:
         found = store.read(OWNER_AT_CONSOLE, find_process, launched_id)
@@ -225,11 +228,13 @@ class Bench:
     async def until(self, process_id: str, text: str) -> str:
         """All that is told until a text is there."""
         told = ""
-        deadline = time.monotonic() + 20
-        while text not in told and time.monotonic() < deadline:
+
+        async def is_there() -> bool:
+            nonlocal told
             told += await self.told("output", process_id)
-            await asyncio.sleep(0.02)
-        assert text in told
+            return text in told
+
+        await until(is_there, text)
         return told
 
     def row(self, process_id: str) -> Process:
@@ -239,7 +244,8 @@ class Bench:
 
 
 @pytest.fixture
-def bench(store: SqlStore, home: Path, work: Path) -> Bench:
+def bench(store: SqlStore, home: Path, work: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    monkeypatch.setattr(background_module, "_PATIENCE", 0.3)
     for name in ("s", "other"):
         store.write(OWNER_AT_CONSOLE, create_session, Session(name, "cli", started_at=1.0))
     return Bench(store, home, work)
@@ -257,9 +263,7 @@ def on(bench: Bench, work: Coroutine[Any, Any, None]) -> None:
 
 def test_a_process_is_a_row_that_is_heard_and_ends(bench: Bench, work: Path) -> None:
     async def act() -> None:
-        began = time.monotonic()
         one = await bench.start("echo first; while [ ! -e go ]; do sleep 0.05; done; echo second; exit 3")
-        assert time.monotonic() - began < 5
         row = bench.row(one)
         assert (row.session_id, row.run_id, row.state, row.cwd) == ("s", bench.run.id, "running", str(work))
         assert os.getsid(row.pid) == row.pid
@@ -278,6 +282,7 @@ def test_a_process_is_a_row_that_is_heard_and_ends(bench: Bench, work: Path) -> 
     on(bench, act())
 
 
+@on_sqlite
 def test_what_was_told_in_one_turn_is_not_told_again_in_the_next(bench: Bench) -> None:
     async def act() -> None:
         one = await bench.start("echo first; sleep 100")
@@ -288,11 +293,12 @@ def test_what_was_told_in_one_turn_is_not_told_again_in_the_next(bench: Bench) -
     on(bench, act())
 
 
+@on_sqlite
 @pytest.mark.parametrize(("command", "processes"), COMMANDS, ids=["plain", "forking", "deaf", "flooding"])
 def test_a_process_is_stopped_with_all_that_it_started(bench: Bench, work: Path, command: str, processes: int) -> None:
     async def act() -> None:
         one = await bench.start(command)
-        assert await asyncio.to_thread(eventually, lambda: len(running_of(work)) >= processes)
+        await until(lambda: len(running_of(work)) >= processes)
         assert (await bench.told("stop", one)).endswith("[stopped]")
         assert running_of(work) == []
         assert bench.row(one).state == ProcessState.STOPPED
@@ -303,7 +309,7 @@ def test_a_process_is_stopped_with_all_that_it_started(bench: Bench, work: Path,
 def test_closing_stops_everything_and_says_so(bench: Bench, work: Path) -> None:
     async def act() -> list[str]:
         ids = [await bench.start(PLAIN, session) for session in ("s", "other", "s")]
-        assert await asyncio.to_thread(eventually, lambda: len(running_of(work)) >= 3)
+        await until(lambda: len(running_of(work)) >= 3)
         await bench.background.close()
         return ids
 
@@ -312,6 +318,7 @@ def test_closing_stops_everything_and_says_so(bench: Bench, work: Path) -> None:
     assert {bench.row(one).state for one in ids} == {ProcessState.STOPPED}
 
 
+@on_sqlite
 def test_of_a_flood_the_end_is_kept_in_a_file_for_its_owner_alone(bench: Bench) -> None:
     async def act() -> None:
         one = await bench.start("seq 1 2000000; echo the end")
@@ -327,20 +334,19 @@ def test_of_a_flood_the_end_is_kept_in_a_file_for_its_owner_alone(bench: Bench) 
     on(bench, act())
 
 
+@on_sqlite
 def test_a_flood_without_end_holds_nobody_up(bench: Bench, work: Path) -> None:
     async def act() -> None:
         one = await bench.start("yes")
-        turns, deadline = 0, time.monotonic() + 2
-        while time.monotonic() < deadline:
-            await asyncio.sleep(0.01)
-            turns += 1
-        assert turns > 40
-        assert "before this are not kept]" in await bench.told("output", one) + await bench.told("output", one)
+        for _ in range(40):
+            await asyncio.sleep(0.005)
+        await bench.until(one, "before this are not kept]")
         assert (bench.folder / one).stat().st_size < 2_100_000
 
     on(bench, act())
 
 
+@on_sqlite
 def test_what_bash_leaves_behind_ends_with_it(bench: Bench, work: Path) -> None:
     async def act() -> None:
         one = await bench.start(f"sleep {LONG} & echo $! > pids; echo said")
@@ -364,6 +370,7 @@ def test_processes_of_other_sessions_are_listed_while_they_run(bench: Bench, wor
     on(bench, act())
 
 
+@on_sqlite
 def test_what_is_asked_wrongly_is_told(bench: Bench) -> None:
     async def failed(action: str, process_id: str | None = None) -> str:
         with pytest.raises(ToolFailed) as told:
@@ -401,13 +408,14 @@ def test_a_process_that_cannot_be_written_down_does_not_run(bench: Bench, work: 
     async def act() -> None:
         with pytest.raises(Exception, match=r"(?i)foreign key"):
             await bench.start(PLAIN, "no such session")
-        assert eventually(lambda: running_of(work) == [])
+        wait_until(lambda: running_of(work) == [])
         with pytest.raises(ToolFailed, match="is not there"):
             await bench.terminal.run({"command": "true", "cwd": "gone", "background": True}, "s")
 
     on(bench, act())
 
 
+@on_sqlite
 def test_there_are_only_so_many_at_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background_module, "MOST", 2)
 
@@ -420,6 +428,7 @@ def test_there_are_only_so_many_at_once(bench: Bench, monkeypatch: pytest.Monkey
     on(bench, act())
 
 
+@on_sqlite
 def test_what_was_said_long_ago_is_forgotten(bench: Bench) -> None:
     async def act() -> None:
         bench.folder.mkdir(parents=True)
@@ -451,6 +460,7 @@ def pipes() -> int:
     return found
 
 
+@on_sqlite
 def test_nothing_is_left_open(bench: Bench) -> None:
     async def act() -> None:
         await bench.until(await bench.start("true"), "[exit code 0]")
@@ -467,11 +477,11 @@ def test_nothing_is_left_open(bench: Bench) -> None:
 def test_a_keeper_that_was_killed_is_followed_by_another_who_knows_what_it_knew(work: Path) -> None:
     async def act() -> None:
         awaited = asyncio.create_task(Terminal(work, os.environ).run({"command": PLAIN}, "s"))
-        assert await asyncio.to_thread(eventually, lambda: running_of(work))
+        await until(lambda: running_of(work))
         before = shared_keeper()
         watched = set(before.watched)
         os.kill(before.pid, signal.SIGKILL)
-        assert await asyncio.to_thread(eventually, lambda: not before.is_there)
+        await until(lambda: not before.is_there)
         assert await Terminal(work, os.environ).run({"command": "echo well"}, "s") == "well\n[exit code 0]"
         assert shared_keeper() is not before
         assert shared_keeper().watched == watched == set(pids_in(work))
@@ -486,7 +496,7 @@ def test_a_keeper_that_was_killed_is_followed_by_another_who_knows_what_it_knew(
 def test_a_keeper_knows_nothing_of_ours(tmp_path: Path) -> None:
     asyncio.run(Terminal(tmp_path, os.environ).run({"command": "true"}, "s"))
     keeper = Path(f"/proc/{shared_keeper().pid}")
-    assert eventually(lambda: len(os.listdir(keeper / "fd")) == 3)
+    wait_until(lambda: len(os.listdir(keeper / "fd")) == 3)
     assert b"PATH=" not in (keeper / "environ").read_bytes()
     assert (keeper / "cwd").readlink() == Path("/")
     assert keepers.shared_keeper() is shared_keeper()

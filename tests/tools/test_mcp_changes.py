@@ -1,14 +1,16 @@
 """MCP servers whose tools change while a chat goes on: real ones, of the newer and of the older protocol."""
 
-import asyncio
 import json
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from mcp_use import WebServer, begun, names, program, refused, run, sent, three, tool, until
+from mcp.client.client import Client
+from mcp_use import WebServer, begun, gone, names, program, refused, run, sent, three, tool
+from waiting import until
 
 from segue.tools.mcp_servers import McpServers
 
@@ -21,7 +23,23 @@ def web() -> Iterator[WebServer]:
     try:
         yield server
     finally:
-        server.kill()
+        server.close()
+
+
+@pytest.fixture
+def listening(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Has something in it as soon as a server was asked to say what changes."""
+    asked: list[bool] = []
+    listen = Client.listen
+
+    @asynccontextmanager
+    async def noted(*arguments: Any, **named: Any) -> AsyncGenerator[Any]:
+        async with listen(*arguments, **named) as changes:
+            asked.append(True)
+            yield changes
+
+    monkeypatch.setattr(Client, "listen", noted)
+    return asked
 
 
 async def settled_change(servers: McpServers) -> None:
@@ -31,11 +49,11 @@ async def settled_change(servers: McpServers) -> None:
 
 
 @pytest.mark.parametrize("how", ["program", "website"])
-def test_tools_that_change_are_told_from_the_next_turn_on(web: WebServer, how: str) -> None:
+def test_tools_that_change_are_told_from_the_next_turn_on(web: WebServer, how: str, listening: list[bool]) -> None:
     async def work() -> None:
         told: list[str] = []
         async with begun({"my": program("stdio") if how == "program" else web.at}, told) as servers:
-            await asyncio.sleep(0.5)  # by then it is asked to say what changes
+            await until(lambda: listening)
             before, tools, all_names = sent(servers), servers.tools(), names(servers)
             assert await tool(servers, "my_grow").run({"name": "better"}, "s") == "grown"
             await settled_change(servers)
@@ -54,18 +72,18 @@ def test_tools_that_change_are_told_from_the_next_turn_on(web: WebServer, how: s
     run(work())
 
 
-def test_a_server_that_comes_back_with_other_tools_has_them_from_the_next_turn_on() -> None:
+def test_a_server_that_comes_back_with_other_tools_has_them_from_the_next_turn_on(listening: list[bool]) -> None:
     async def work() -> None:
         async with begun({"my": program("stdio")}) as servers:
             first = sent(servers)
-            await asyncio.sleep(0.5)
+            await until(lambda: listening)
             await tool(servers, "my_grow").run({"name": "better"}, "s")
             await settled_change(servers)
             await servers.ready()
             before = sent(servers)
             assert before != first
             os.kill(int(await tool(servers, "my_pid").run({}, "s")), signal.SIGKILL)
-            await asyncio.sleep(0.5)
+            await gone(servers)
             assert await three(servers) == "3"
             assert sent(servers) == before
             assert "better" in await refused(servers, "my_better")
@@ -91,7 +109,7 @@ def test_an_older_server_says_unasked_that_its_tools_are_others() -> None:
         lists = [json.dumps(one) for one in (first, again, other)]
         assert json.dumps(first[0]) not in lists[1]
         told: list[str] = []
-        async with begun({"my": program("older", *lists)}, told, connecting=8) as servers:
+        async with begun({"my": program("older", *lists)}, told) as servers:
 
             async def next_turn() -> bytes:
                 before = sent(servers)
@@ -107,11 +125,13 @@ def test_an_older_server_says_unasked_that_its_tools_are_others() -> None:
             after = await next_turn()
             assert names(servers) == ["b", "c"]
             assert told == []
+            connection: Any = servers._servers[0]._connection
+            connection._seconds = 0.5
             assert await next_turn() == after
             assert len(told) == 1
             assert told[0] == (
                 "The MCP server my has other tools now and does not say which, so those from before stay: "
-                "it did not answer within 8 seconds."
+                "it did not answer within 0.5 seconds."
             )
 
     run(work())

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import DEADLINE
 
 from segue.ports.tool import ToolFailed
 from segue.tools import notes
@@ -183,7 +184,9 @@ def test_a_file_in_the_place_of_the_folder_is_told(tmp_path: Path) -> None:
     assert "cannot be used (Not a directory)" in refused(tmp_path / "memory", "write", "a", "x")
 
 
-def test_what_several_add_at_once_is_all_there(folder: Path) -> None:
+def test_what_several_add_at_once_is_all_there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notes, "_PATIENCE", DEADLINE)
+
     def add(number: int) -> None:
         for turn in range(10):
             do(folder, "append", "log", f"{number}.{turn}")
@@ -227,7 +230,7 @@ notes.Notes(Path(sys.argv[1])).write(note_name("a"), b"after" * 1000)
 @pytest.mark.parametrize("at", ["fsync", "replace"])
 def test_a_note_is_never_half_written(folder: Path, at: str) -> None:
     do(folder, "write", "a", "before")
-    killed = subprocess.run([sys.executable, "-c", KILLED, str(folder), at], timeout=60)
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(folder), at], timeout=DEADLINE)
     assert killed.returncode == -9
     assert do(folder, "read", "a") == "before"
     assert do(folder, "list") == "1 note:\n- a (6 bytes): before"

@@ -4,7 +4,6 @@ import asyncio
 import io
 import os
 import socket
-import time
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -69,12 +68,10 @@ def test_only_as_much_of_a_huge_file_is_read_as_is_needed(tmp_path: Path) -> Non
     huge = tmp_path / "huge.txt"
     huge.write_text("line\n" * 4_000)
     os.truncate(huge, 1 << 40)
-    began = time.monotonic()
     tracemalloc.start()
     assert read(tmp_path, huge, first_line=3_990, lines=5).count("\tline") == 5
     held = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert time.monotonic() - began < 5
     assert held < 2_000_000
 
 

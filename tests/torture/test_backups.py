@@ -5,12 +5,14 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
-import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
+from fork_server import PIPE, ForkServer
 from torture_rounds import rounds
+from waiting import wait_until
 
 from segue import SessionDB
 
@@ -18,80 +20,98 @@ pytestmark = pytest.mark.torture
 
 WRITERS = 4
 WRITER = """
-import sys
+import itertools, sys
 from segue import SessionDB
 name = sys.argv[1]
 with SessionDB() as db:
     db.create_session(name, source="cli")
-    for number in range(100_000):
+    for number in itertools.count():
         db.append_message(name, "user", f"{name} {number} 你好 " + "x" * (number % 300))
         print(number, flush=True)
 """
 
 
-def said(home: Path) -> dict[str, list[str]]:
+SEGUE = "from segue.cli import main; main()"
+Segue = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def segue(fork_server: ForkServer) -> Segue:
+    """A command in a home, as a process of its own."""
+
+    def run(home: Path, *arguments: str, is_well: bool = True) -> "subprocess.CompletedProcess[str]":
+        done = fork_server.run(SEGUE, *arguments, env=of(home))
+        assert done.returncode == 0 or not is_well, done.stdout + done.stderr
+        return done
+
+    return run
+
+
+def of(home: Path) -> dict[str, str]:
+    return os.environ | {"SEGUE_HOME": str(home)}
+
+
+def said(segue: Segue, home: Path) -> dict[str, list[str]]:
     """Every message of a home, by session, through the product."""
     exported = segue(home, "sessions", "export", "-").stdout
     sessions = [json.loads(line) for line in exported.splitlines()]
     return {one["id"]: [message["content"] for message in one["messages"]] for one in sessions}
 
 
-def segue(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "segue", *arguments],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=60,
-        env=os.environ | {"SEGUE_HOME": str(home), "PYTHONIOENCODING": "utf-8"},
-    )
-    assert done.returncode == 0, done.stderr
-    return done
+def lines_in(log: Path) -> int:
+    return len(log.read_text().splitlines())
 
 
-def test_a_backup_taken_while_four_processes_write_has_all_that_had_returned(home: Path, tmp_path: Path) -> None:
+def _have(logs: list[Path], wanted: list[int]) -> bool:
+    return all(lines_in(log) >= least for log, least in zip(logs, wanted, strict=True))
+
+
+def test_a_backup_taken_while_four_processes_write_has_all_that_had_returned(
+    home: Path, tmp_path: Path, segue: Segue, fork_server: ForkServer
+) -> None:
     SessionDB().close()
-    logs = [(tmp_path / f"writer{number}").open("w+") for number in range(WRITERS)]
-    writers = [
-        subprocess.Popen([sys.executable, "-c", WRITER, f"w{number}"], stdout=log) for number, log in enumerate(logs)
-    ]
+    logs = [tmp_path / f"writer{number}" for number in range(WRITERS)]
+    writers = []
+    for number, log in enumerate(logs):
+        with log.open("w") as written:
+            writers.append(fork_server.start(WRITER, f"w{number}", stdout=written))
+    returned = [0] * WRITERS
     try:
-        for attempt in range(3):
-            time.sleep(0.7)
-            returned = [len(Path(log.name).read_text().splitlines()) for log in logs]
+        for attempt in range(rounds(2, in_torture=3)):
+            wanted = [before + 50 for before in returned]
+            wait_until(partial(_have, logs, wanted), "more of every writer")
+            returned = [lines_in(log) for log in logs]
             archive = tmp_path / f"backup{attempt}.zip"
             segue(home, "backup", str(archive))
             assert all(writer.poll() is None for writer in writers), "nobody was stopped by it"
             other = tmp_path / f"home{attempt}"
             segue(other, "restore", str(archive), "--yes")
-            restored = said(other)
+            restored = said(segue, other)
             for number, before in enumerate(returned):
                 found = restored.get(f"w{number}", [])
                 assert before <= len(found) + 1  # the line may be out before its newline was seen
                 assert [text.split()[:2] for text in found] == [[f"w{number}", str(at)] for at in range(len(found))]
     finally:
-        for writer, log in zip(writers, logs, strict=True):
+        for writer in writers:
             writer.kill()
             writer.wait()
-            log.close()
-    assert sum(returned) > 0
 
 
-def test_a_plain_copy_of_the_file_would_miss_what_had_returned(home: Path, tmp_path: Path) -> None:
+def test_a_plain_copy_of_the_file_would_miss_what_had_returned(
+    home: Path, tmp_path: Path, fork_server: ForkServer
+) -> None:
     """The control of the test above: what is in the log is in no copy of the file alone."""
-    script = WRITER.replace("range(100_000)", "range(130)") + "    input()\n"
-    writer = subprocess.Popen(
-        [sys.executable, "-c", script, "w"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert writer.stdout is not None
+    script = WRITER.replace("itertools.count()", "range(130)") + "    import time; time.sleep(600)\n"
+    with (tmp_path / "log").open("w") as log:
+        writer = fork_server.start(script, "w", stdout=log)
     try:
-        returned = [writer.stdout.readline() for _ in range(130)]
-        subprocess.run(["cp", str(home / "state.db"), str(tmp_path / "copy.db")], check=True)
+        wait_until(lambda: lines_in(tmp_path / "log") == 130, "what it writes")
+        shutil.copy(home / "state.db", tmp_path / "copy.db")
     finally:
         writer.kill()
-        writer.communicate()
+        writer.wait()
     with SessionDB(tmp_path / "copy.db") as copied:
-        assert copied.message_count("w") < len(returned)
+        assert copied.message_count("w") < 130
 
 
 RESTORE = """
@@ -147,27 +167,36 @@ guards._refuse_database_files = lambda *_: None
 """
 
 
-def restoring(home: Path, archive: Path, fatal: int, patch: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", RESTORE.replace("{patch}", patch), str(home), str(archive), str(fatal)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env=os.environ | {"SEGUE_HOME": str(home)},
-    )
+Restoring = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
-def two_homes(tmp_path: Path) -> tuple[Path, Path]:
+def restoring(fork_server: ForkServer) -> Restoring:
+    """Restore a home, and die at a step."""
+
+    def run(home: Path, archive: Path, fatal: int, patch: str = "") -> "subprocess.CompletedProcess[str]":
+        return fork_server.run(RESTORE.replace("{patch}", patch), home, archive, fatal, env=of(home))
+
+    return run
+
+
+@pytest.fixture
+def two_homes(tmp_path: Path, segue: Segue) -> tuple[Path, Path]:
     """A home, and a backup of another state of it."""
     home = tmp_path / "old"
     for number, name in enumerate(("new", "old")):
         folder = tmp_path / name
+        messages = [
+            [
+                {"role": "user", "content": f"{name} {at} {message} " + "é" * 400, "timestamp": 1.0 + message}
+                for message in range(40 + 20 * number)
+            ]
+            for at in range(12)
+        ]
         with SessionDB(folder / "state.db") as db:
-            for at in range(12):
-                session = db.create_session(f"{name}{at}", source="cli")
-                for message in range(40 + 20 * number):
-                    db.append_message(session, "user", f"{name} {at} {message} " + "é" * 400)
+            db.import_sessions(
+                [{"id": f"{name}{at}", "source": "cli", "messages": some} for at, some in enumerate(messages)]
+            )
         folder.chmod(0o700)
         for file in (folder / "memory" / "MEMORY.md", folder / "attachments" / "ab" / ("ab" * 32)):
             file.parent.mkdir(mode=0o700, parents=True)
@@ -181,55 +210,53 @@ def two_homes(tmp_path: Path) -> tuple[Path, Path]:
 NEXT = (["sessions", "list"], ["doctor", "--fix"], ["backup", "FILE"], ["sessions", "tag", "old1", "new1"])
 
 
-def states(home: Path, number: int = 0) -> tuple[str, str]:
+def states(segue: Segue, home: Path, number: int = 0) -> tuple[str, str]:
     """What a person finds after the crash, whatever they do next: which conversations, and which memory."""
     arguments = [str(home.with_name("next.zip")) if one == "FILE" else one for one in NEXT[number % len(NEXT)]]
-    done = subprocess.run(
-        [sys.executable, "-m", "segue", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env=os.environ | {"SEGUE_HOME": str(home)},
-    )
+    done = segue(home, *arguments, is_well=False)
     assert done.returncode == 0 or "No session has" in done.stderr, done.stdout + done.stderr
-    return "".join(sorted({name[:3] for name in said(home)})), (home / "memory" / "MEMORY.md").read_text()
+    return "".join(sorted({name[:3] for name in said(segue, home)})), (home / "memory" / "MEMORY.md").read_text()
 
 
-def test_a_restore_killed_at_any_step_leaves_the_old_home_or_the_new(two_homes: tuple[Path, Path]) -> None:
+def test_a_restore_killed_at_any_step_leaves_the_old_home_or_the_new(
+    two_homes: tuple[Path, Path], segue: Segue, restoring: Restoring
+) -> None:
     home, archive = two_homes
     saved = home.with_name("saved")
     shutil.copytree(home, saved)
-    expected = {"old": said(home), "new": {}}
+    expected = {"old": said(segue, home), "new": {}}
     steps = int(restoring(home, archive, 0).stdout)
-    assert states(home) == ("new", "new")
-    expected["new"] = said(home)
+    assert states(segue, home) == ("new", "new")
+    expected["new"] = said(segue, home)
     assert steps > 20
     seen = set()
     for fatal in range(1, steps + 1, rounds(2, in_torture=1)):
         shutil.rmtree(home)
         shutil.copytree(saved, home)
         assert restoring(home, archive, fatal).returncode == -signal.SIGKILL
-        sessions, memory = states(home, fatal)
+        sessions, memory = states(segue, home, fatal)
         assert sessions == memory, f"half of each after step {fatal} of {steps}"
-        assert said(home) == expected[sessions], f"something is missing after step {fatal} of {steps}"
+        assert said(segue, home) == expected[sessions], f"something is missing after step {fatal} of {steps}"
         seen.add(sessions)
     assert seen == {"old", "new"}
     assert "All is well" in segue(home, "doctor", "--fix").stdout
 
 
-def test_without_its_transaction_the_same_kills_would_break_a_home(two_homes: tuple[Path, Path]) -> None:
+def test_without_its_transaction_the_same_kills_would_break_a_home(
+    two_homes: tuple[Path, Path], segue: Segue, restoring: Restoring
+) -> None:
     home, archive = two_homes
     saved = home.with_name("saved")
     shutil.copytree(home, saved)
-    whole = said(home)
+    whole = said(segue, home)
     steps = int(restoring(home, archive, 0, UNSAFE).stdout)
     for fatal in range(steps, 0, -1):
         shutil.rmtree(home)
         shutil.copytree(saved, home)
         assert restoring(home, archive, fatal, UNSAFE).returncode == -signal.SIGKILL
         try:
-            sessions, memory = states(home)
-            is_broken = sessions != memory or (sessions == "old" and said(home) != whole)
+            sessions, memory = states(segue, home)
+            is_broken = sessions != memory or (sessions == "old" and said(segue, home) != whole)
         except (AssertionError, FileNotFoundError):
             is_broken = True
         if is_broken:
@@ -237,27 +264,29 @@ def test_without_its_transaction_the_same_kills_would_break_a_home(two_homes: tu
     pytest.fail("nothing broke, so that the other test proves nothing")
 
 
-def test_other_processes_go_on_after_a_restore(home: Path, tmp_path: Path) -> None:
+def test_other_processes_go_on_after_a_restore(
+    home: Path, tmp_path: Path, segue: Segue, fork_server: ForkServer
+) -> None:
     with SessionDB() as db:
         db.create_session("w", source="cli")
         db.append_message("w", "user", "before")
     archive = tmp_path / "backup.zip"
     segue(home, "backup", str(archive))
-    writing = WRITER.replace('    db.create_session(name, source="cli")\n', "")
-    log = (tmp_path / "log").open("w+")
-    writer = subprocess.Popen([sys.executable, "-c", writing, "w"], stdout=log, stderr=subprocess.PIPE, text=True)
+    log = tmp_path / "log"
+    with log.open("w") as written:
+        writing = WRITER.replace('    db.create_session(name, source="cli")\n', "")
+        writer = fork_server.start(writing, "w", stdout=written, stderr=PIPE)
     try:
-        time.sleep(1)
+        wait_until(lambda: lines_in(log) > 50, "a writer at work")
         segue(home, "restore", str(archive), "--yes")
-        reached = len(Path(log.name).read_text().splitlines())
-        time.sleep(0.5)
+        reached = lines_in(log)
+        wait_until(lambda: lines_in(log) > reached + 50 or writer.poll() is not None, "a writer that goes on")
         assert writer.poll() is None, "it noticed nothing"
     finally:
         writer.kill()
         _, errors = writer.communicate()
-        log.close()
-    assert "Error" not in errors
-    first, *later = [text.split()[1:2] for text in said(home)["w"]]
+    assert b"Error" not in errors
+    first, *later = [text.split()[1:2] for text in said(segue, home)["w"]]
     assert first == []
     numbers = [int(one) for (one,) in later]
     assert numbers == list(range(numbers[0], numbers[-1] + 1)), "all that was said after the restore, and only that"

@@ -13,6 +13,7 @@ from queue import Empty, Queue
 from typing import Any
 
 import pytest
+from waiting import DEADLINE
 
 from segue import SessionDB
 from segue.ports.failpoints import Point
@@ -23,7 +24,6 @@ pytestmark = [
 ]
 
 LAUNCHER = Path(__file__).parents[1] / "support" / "chat_launcher.py"
-PATIENCE = 40.0
 NOTES = "remember the milk, and whatever else there is\n" * 1_500
 LONG = "This is said at length. " * 5_000
 """More than fits into what SQLite was given before the disk was full."""
@@ -72,7 +72,7 @@ class Talk:
 
     def until(self, words: str) -> str:
         """The next line that has these words."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + DEADLINE
         while True:
             try:
                 self.heard.append(self._lines.get(timeout=max(end - time.monotonic(), 0)))
@@ -84,20 +84,20 @@ class Talk:
     def leave(self) -> int:
         assert self._process.stdin is not None
         self._process.stdin.close()
-        return self._process.wait(PATIENCE)
+        return self._process.wait(DEADLINE)
 
     def exported(self) -> list[dict[str, Any]]:
         """Every conversation, as another process reads it meanwhile."""
         command = [sys.executable, "-m", "segue", "sessions", "export", "-"]
         done = subprocess.run(
-            command, env=self._environment, capture_output=True, text=True, encoding="utf-8", timeout=PATIENCE
+            command, env=self._environment, capture_output=True, text=True, encoding="utf-8", timeout=DEADLINE
         )
         assert done.returncode == 0, done.stderr
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     def end(self) -> None:
         self._process.kill()
-        self._listening.join(PATIENCE)
+        self._listening.join(DEADLINE)
         with suppress(BrokenPipeError), self._process:
             """Closes the pipes, also one that nobody has read."""
 

@@ -1,6 +1,5 @@
 """A gateway whose disk really is full: nothing is confirmed that is not safe, and on it goes with room again."""
 
-import asyncio
 import os
 import subprocess
 from collections.abc import Iterator
@@ -9,10 +8,12 @@ from pathlib import Path
 import pytest
 from chat_launcher import fill
 from lane_house import Building, dm
+from waiting import DEADLINE, until
 
 from segue.core.errors import StoreError
 from segue.core.inbound import Inbound
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.gateway import connecting
 from segue.storage.engines import engine_at
 from segue.storage.store import SqlStore
 from segue.testing import Stage
@@ -24,6 +25,11 @@ pytestmark = [
 
 LONG = "This is said at length. " * 5_000
 """More than fits into what SQLite was given before the disk was full."""
+
+
+@pytest.fixture(autouse=True)
+def _tries_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connecting, "FIRST_PAUSE", 0.1)
 
 
 @pytest.fixture
@@ -52,25 +58,25 @@ def test_what_arrives_is_not_confirmed_and_answered_once_there_is_room(disk: Pat
 
     async def work() -> None:
         stage.say(dm("alice"), "before")
-        await building.quiet()
+        await building.quiet(DEADLINE)
         fill(disk / "ballast")
+        link = building.gateway.connections[0].link
         late = [stage.say(dm("alice"), f"{number} {LONG}") for number in range(3)]
         inbound = Inbound(dm("bob"), "direct", LONG)
         with pytest.raises(StoreError, match="is full: nothing was written"):
             await building.gateway.desk.receive(inbound)
-        await asyncio.sleep(2.5)
+        await until(lambda: link.trouble, "a try to take it in")
+        looks = stage.looks
+        await until(lambda: stage.looks >= looks + 3, "more tries")
         assert not stage.confirmed & set(late)
-        link = building.gateway.connections[0].link
-        told.append(link.trouble or "")
+        told.append(str(link.trouble))
         entries = store.read(OWNER, lambda tx: tx.inbox.listed(("waiting", "running", "done")))
         assert [entry.text for entry in entries] == ["before"], "what is there can be read"
         (disk / "ballast").unlink()
-        async with asyncio.timeout(30):
-            while not stage.confirmed >= set(late):
-                await asyncio.sleep(0.05)
-        await building.quiet()
+        await until(lambda: stage.confirmed >= set(late), "all of it taken in")
+        await building.quiet(DEADLINE)
 
-    building.run(work, 90.0)
+    building.run(work, 5 * DEADLINE)
     assert "is full: nothing was written" in told[0], "the connection says why"
     said = "".join(stage.posted_to("alice"))
     assert [said.count(f"{number} This is said") for number in range(3)] == [1, 1, 1]
@@ -83,12 +89,11 @@ def test_with_room_all_of_it_is_confirmed_at_once(store: SqlStore) -> None:
 
     async def work() -> None:
         names = [stage.say(dm("alice"), f"{number} {LONG}") for number in range(3)]
-        async with asyncio.timeout(2.5):
-            while not stage.confirmed >= set(names):
-                await asyncio.sleep(0.02)
-        await building.quiet()
+        await until(lambda: stage.confirmed >= set(names), "all of it taken in")
+        assert stage.looks <= 2, "without a second try"
+        await building.quiet(DEADLINE)
 
-    building.run(work)
+    building.run(work, 5 * DEADLINE)
     assert building.gateway.connections[0].link.trouble is None
 
 
@@ -100,17 +105,15 @@ def test_commands_that_only_read_are_answered_as_soon_as_they_can_be_put_down(di
     async def work() -> None:
         for number in range(30):
             stage.say(dm("alice"), f"{number} {'word ' * 400}")
-        await building.quiet()
+        await building.quiet(DEADLINE)
         fill(disk / "ballast")
         with pytest.raises(StoreError, match="is full"):
             await building.gateway.desk.receive(Inbound(dm("bob"), "direct", LONG * 20))
         ballast = disk / "ballast"
         os.truncate(ballast, ballast.stat().st_size - 256 * 1024)
         stage.say(dm("alice"), "/status")
-        async with asyncio.timeout(20):
-            while not any("Model" in text for text in stage.posted_to("alice")):
-                await asyncio.sleep(0.05)
+        await until(lambda: any("Model" in text for text in stage.posted_to("alice")), "an answer to the command")
         (disk / "ballast").unlink()
-        await building.quiet()
+        await building.quiet(DEADLINE)
 
-    building.run(work)
+    building.run(work, 5 * DEADLINE)

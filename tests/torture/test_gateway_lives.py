@@ -4,16 +4,19 @@ import asyncio
 import json
 import os
 import signal
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from pathlib import Path
-from subprocess import Popen
-from typing import Any
+from subprocess import CompletedProcess, Popen
+from typing import Any, cast
 
 import pytest
-from gateway_process import House, kill
+import waiting
+from fork_server import ForkServer
+from gateway_process import LAUNCHER, House, kill
 from lane_house import dm
+from torture_rounds import rounds
+from waiting import DEADLINE
 
 from segue.core.background import Process, ProcessState
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
@@ -26,17 +29,41 @@ from segue.testing.remote import Backstage
 pytestmark = [pytest.mark.torture, pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")]
 
 KEY = "agent:main:scripted:dm:owner"
-CHILDREN = 5
+CHILDREN = rounds(3, in_torture=5)
 
 MakeHouse = Callable[..., House]
 
 
+class ForkedHouse(House):
+    """A home whose gateways and commands need not load everything first."""
+
+    def __init__(self, server: ForkServer, folder: Path, **settings: Any) -> None:
+        super().__init__(folder, **settings)
+        self._server = server
+
+    def begin(self, *arguments: str, launcher: Path = LAUNCHER, **variables: str) -> "Popen[str]":
+        with self.log.open("a") as log:
+            process = self._server.start(
+                launcher,
+                *(arguments or ("gateway", "run")),
+                env=self._environment | variables,
+                cwd=self.folder,
+                stdout=log,
+                stderr=log,
+            )
+        self._begun.append(gateway := cast("Popen[str]", process))
+        return gateway
+
+    def ask(self, *arguments: str) -> "CompletedProcess[str]":
+        return self._server.run(LAUNCHER, *arguments, env=self._environment, cwd=self.folder)
+
+
 @pytest.fixture
-def make_house(tmp_path: Path) -> Iterator[MakeHouse]:
+def make_house(tmp_path: Path, fork_server: ForkServer) -> Iterator[MakeHouse]:
     made: list[House] = []
 
     def make(**settings: Any) -> House:
-        made.append(House(tmp_path, **settings))
+        made.append(ForkedHouse(fork_server, tmp_path, **settings))
         return made[-1]
 
     yield make
@@ -50,23 +77,22 @@ def on_stage(house: House, work: Callable[[Stage], Awaitable[None]]) -> Stage:
 
     async def all_of_it() -> None:
         async with Backstage(stage, house.socket):
-            await asyncio.wait_for(work(stage), 100)
+            await work(stage)
 
     asyncio.run(all_of_it())
     return stage
 
 
-async def until(is_so: Callable[[], object], house: House, seconds: float = 40.0) -> float:
-    """Wait until something is the case; how many seconds that took."""
-    began = time.monotonic()
-    while not is_so():
-        assert time.monotonic() - began < seconds, house.log.read_text()
-        await asyncio.sleep(0.02)
-    return time.monotonic() - began
+async def until(is_so: Callable[[], object], house: House) -> None:
+    """Wait until something is the case, or fail with what the gateways wrote down."""
+    try:
+        await waiting.until(is_so)
+    except TimeoutError:
+        raise AssertionError(house.log.read_text()) from None
 
 
 async def ended(process: "Popen[str]") -> int:
-    return await asyncio.to_thread(process.wait, 40)
+    return await asyncio.to_thread(process.wait, DEADLINE)
 
 
 def terminal(command: str, **more: Any) -> str:
@@ -92,7 +118,6 @@ def is_alive(process: Process) -> bool:
 
 def test_what_ran_in_the_background_of_a_killed_gateway_is_gone_and_known_as_lost(make_house: MakeHouse) -> None:
     house = make_house()
-    seconds: list[float] = []
 
     async def work(stage: Stage) -> None:
         gateway = house.begin()
@@ -103,7 +128,7 @@ def test_what_ran_in_the_background_of_a_killed_gateway_is_gone_and_known_as_los
         assert len(children) == CHILDREN
         assert all(map(is_alive, children)), "the control: they live as long as the gateway does"
         await asyncio.to_thread(kill, gateway)
-        seconds.append(await until(lambda: not any(map(is_alive, children)), house, 10.0))
+        await until(lambda: not any(map(is_alive, children)), house)
         house.begin()
         stage.say(dm("owner"), "and now?")
         await until(lambda: "You said: and now?" in stage.posted_to("owner"), house)
@@ -111,19 +136,24 @@ def test_what_ran_in_the_background_of_a_killed_gateway_is_gone_and_known_as_los
         assert [child.state for child in lost] == [ProcessState.LOST] * CHILDREN
 
     on_stage(house, work)
-    print(f"{CHILDREN} deaf children were gone {seconds[0]:.2f} s after their gateway was killed.")
 
 
 def test_an_answer_that_comes_in_time_is_given_before_the_gateway_ends(make_house: MakeHouse) -> None:
-    house = make_house(agent={"approvals": "allow", "drain_timeout": 20})
+    house = make_house(agent={"approvals": "allow", "drain_timeout": 600})
+    said = f"wait until {house.folder / 'released'}"
 
     async def work(stage: Stage) -> None:
         gateway = house.begin()
-        stage.say(dm("owner"), "wait 2")
+        stage.say(dm("owner"), said)
         await until(lambda: house.home.joinpath("state.db").exists() and look(house, _has_running), house)
         gateway.send_signal(signal.SIGTERM)
+        while "is not connected" not in house.log.read_text():
+            assert gateway.poll() is None, house.log.read_text()
+            stage.say(dm("bob"), "You are ending, are you not?")  # which it says by taking in nothing more
+            await asyncio.sleep(0.05)
+        (house.folder / "released").touch()
         assert await ended(gateway) == 0, house.log.read_text()
-        assert stage.posted_to("owner") == ["You said: wait 2"]
+        assert stage.posted_to("owner") == [f"You said: {said}"]
         assert not look(house, _has_running)
 
     on_stage(house, work)
@@ -131,23 +161,24 @@ def test_an_answer_that_comes_in_time_is_given_before_the_gateway_ends(make_hous
 
 def test_an_answer_that_takes_too_long_is_carried_on_by_the_next_life(make_house: MakeHouse) -> None:
     house = make_house(agent={"approvals": "allow", "drain_timeout": 1})
+    said = f"wait until {house.folder / 'released'}"
 
     async def work(stage: Stage) -> None:
         gateway = house.begin()
-        stage.say(dm("owner"), "wait 6")
+        stage.say(dm("owner"), said)
         await until(lambda: house.home.joinpath("state.db").exists() and look(house, _has_running), house)
         gateway.send_signal(signal.SIGTERM)
-        began = time.monotonic()
-        assert await ended(gateway) == 0, house.log.read_text()
-        assert 1.0 <= time.monotonic() - began < 5.0
+        assert await ended(gateway) == 0, house.log.read_text()  # or it would wait for as long as the answer takes
         assert stage.posted == []
         lane = look(house, lambda tx: tx.lanes.find(KEY))
         assert (lane.phase, lane.phase_reason) == ("interrupted", "shutdown_timeout")
+        (house.folder / "released").touch()
         stage.say(dm("owner"), "meanwhile")
         house.begin()
         await until(lambda: len(stage.posted) >= 2, house)
-        await asyncio.sleep(1.5)
-        assert stage.posted_to("owner") == ["You said: wait 6", "You said: meanwhile"]
+        stage.say(dm("owner"), "and last")
+        await until(lambda: "You said: and last" in stage.posted_to("owner"), house)
+        assert stage.posted_to("owner") == [f"You said: {said}", "You said: meanwhile", "You said: and last"]
         lane = look(house, lambda tx: tx.lanes.find(KEY))
         assert lane.phase == "active"
 
@@ -229,7 +260,8 @@ def _has_more(stage: Stage, number: int) -> bool:
 
 def test_a_gateway_and_other_processes_write_to_one_file_at_the_same_time(make_house: MakeHouse) -> None:
     house = make_house()
-    people, lines, chats = [f"person{number}" for number in range(6)], range(5), range(8)
+    people, lines = [f"person{number}" for number in range(6)], range(rounds(3, in_torture=5))
+    chats = range(rounds(4, in_torture=8))
 
     async def work(stage: Stage) -> None:
         house.begin()
@@ -260,8 +292,7 @@ def test_a_gateway_and_other_processes_write_to_one_file_at_the_same_time(make_h
     assert sorted(stored) == sorted([*chatted, *talked])
 
 
-@pytest.mark.parametrize("way", ["gateway restart", "/restart", "an update"])
-def test_a_restart_resets_no_session(make_house: MakeHouse, way: str) -> None:
+def test_a_restart_resets_no_session(make_house: MakeHouse) -> None:
     house = make_house(agent={"entry": "for_a_test:answer"})
     answer = "def answer(conversation):\n    return str(len([one for one in conversation if one['role'] == 'user']))\n"
     (house.home / "for_a_test.py").write_text(answer)
@@ -270,23 +301,33 @@ def test_a_restart_resets_no_session(make_house: MakeHouse, way: str) -> None:
         gateway = house.begin()
         stage.say(dm("owner"), "one")
         await until(lambda: stage.posted, house)
-        before, life = look(house, lambda tx: tx.lanes.find(KEY)), look(house, _lives)
-        if way == "an update":
-            gateway.send_signal(signal.SIGTERM)
-            assert await ended(gateway) == 0
-            house.begin()
-        elif way == "/restart":
-            stage.say(dm("owner"), way)
-        else:
-            assert (await asyncio.to_thread(house.ask, *way.split())).returncode == 0
-        await until(lambda: look(house, _lives) not in ([], life), house)
-        stage.say(dm("owner"), "two")
-        await until(lambda: "2" in stage.posted_to("owner"), house)
-        after = look(house, lambda tx: tx.lanes.find(KEY))
-        assert (after.session_id, after.phase) == (before.session_id, "active")
-        assert look(house, lambda tx: tx.lanes.resets(KEY)) == []
+        first = look(house, lambda tx: tx.lanes.find(KEY))
+        for number, way in enumerate(("an update", "gateway restart", "/restart"), 2):
+            life = look(house, _lives)
+            if way == "an update":
+                gateway.send_signal(signal.SIGTERM)
+                assert await ended(gateway) == 0
+                house.begin()
+            elif way == "/restart":
+                stage.say(dm("owner"), way)
+            else:
+                assert (await asyncio.to_thread(house.ask, *way.split())).returncode == 0
+            await until(partial(_is_another, house, life), house)
+            stage.say(dm("owner"), f"message {number}")
+            await until(partial(_has_heard, stage, str(number)), house)
+            lane = look(house, lambda tx: tx.lanes.find(KEY))
+            assert (lane.session_id, lane.phase) == (first.session_id, "active"), way
+            assert look(house, lambda tx: tx.lanes.resets(KEY)) == [], way
 
     on_stage(house, work)
+
+
+def _is_another(house: House, life: list[str]) -> bool:
+    return look(house, _lives) not in ([], life)
+
+
+def _has_heard(stage: Stage, text: str) -> bool:
+    return text in stage.posted_to("owner")
 
 
 def _has_running(tx: Transaction) -> bool:

@@ -2,22 +2,24 @@
 
 import random
 import signal
-import subprocess
-import sys
 import textwrap
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import apsw
 import pytest
+from fork_server import PIPE, Forked, ForkServer
+from torture_rounds import rounds
+from waiting import wait_until
 
 from segue import SessionDB
 
 pytestmark = pytest.mark.torture
 
 CROWD = 8
-APPENDS = 500
-KILLS = 200
+APPENDS = rounds(100, in_torture=500)
+KILLS = rounds(30, in_torture=200)
 
 APPENDER = """
     import sys
@@ -26,6 +28,15 @@ APPENDER = """
     with SessionDB(path) as db:
         for number in range(count):
             db.append_message("shared", "user", f"{name}:{number}")
+"""
+
+ENDLESS_APPENDER = """
+    import os, sys
+    from segue import SessionDB
+    path, stop = sys.argv[1], sys.argv[2]
+    with SessionDB(path) as db:
+        while not os.path.exists(stop):
+            db.append_message("shared", "user", "more")
 """
 
 WRITER = """
@@ -61,10 +72,15 @@ UNCOMMITTED = """
 """
 
 
-def start(code: str, *arguments: object) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)]
-    unbuffered = 0  # what is read ahead with a first line would be missing from the rest
-    return subprocess.Popen(command, bufsize=unbuffered, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+Start = Callable[..., Forked]
+
+
+@pytest.fixture
+def start(fork_server: ForkServer) -> Start:
+    def begin(code: str, *arguments: object) -> Forked:
+        return fork_server.start(textwrap.dedent(code), *arguments, stdout=PIPE, stderr=PIPE)
+
+    return begin
 
 
 def stored(home: Path) -> list[str]:
@@ -84,12 +100,12 @@ def assert_sound(home: Path) -> None:
     connection.close()
 
 
-def test_eight_processes_append_without_losing_or_reordering_anything(home: Path) -> None:
+def test_eight_processes_append_without_losing_or_reordering_anything(home: Path, start: Start) -> None:
     with SessionDB() as db:
         db.create_session("shared", "cli")
     crowd = [start(APPENDER, home / "state.db", name, APPENDS) for name in range(CROWD)]
     for process in crowd:
-        _, errors = process.communicate(timeout=110)
+        _, errors = process.communicate()
         assert (process.returncode, errors) == (0, b"")
     found = stored(home)
     assert len(found) == CROWD * APPENDS
@@ -99,19 +115,23 @@ def test_eight_processes_append_without_losing_or_reordering_anything(home: Path
     assert_sound(home)
 
 
-def test_without_patience_the_crowd_would_fail(home: Path) -> None:
+def test_without_patience_the_crowd_would_fail(home: Path, start: Start, tmp_path: Path) -> None:
     """The negative control: the same crowd, with nobody waiting for anybody."""
     with SessionDB() as db:
         db.create_session("shared", "cli")
-    code = textwrap.dedent(IMPATIENT) + textwrap.dedent(APPENDER)
-    crowd = [start(code, home / "state.db", name, APPENDS) for name in range(CROWD)]
-    for process in crowd:
-        process.communicate(timeout=110)
-    assert any(process.returncode for process in crowd)
+    stop = tmp_path / "stop"
+    code = textwrap.dedent(IMPATIENT) + textwrap.dedent(ENDLESS_APPENDER)
+    crowd = [start(code, home / "state.db", stop) for _ in range(CROWD)]
+    try:
+        wait_until(lambda: any(process.poll() for process in crowd), "a writer that fails")
+    finally:
+        stop.touch()
+        for process in crowd:
+            process.communicate()
     assert_sound(home)
 
 
-def test_eight_processes_may_create_the_database_at_once(home: Path) -> None:
+def test_eight_processes_may_create_the_database_at_once(home: Path, start: Start) -> None:
     code = """
         import sys
         from segue import SessionDB
@@ -120,13 +140,13 @@ def test_eight_processes_may_create_the_database_at_once(home: Path) -> None:
     """
     crowd = [start(code, home / "state.db") for _ in range(CROWD)]
     for process in crowd:
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate()
         assert (process.returncode, errors) == (0, b"")
     with SessionDB() as db:
         assert db.session_count() == db.message_count() == CROWD
 
 
-def lives_and_deaths(home: Path, kills: int, spoiled: str = "") -> list[str]:
+def lives_and_deaths(home: Path, start: Start, kills: int, spoiled: str = "") -> list[str]:
     """Start writers and kill each without warning; everything they said was stored."""
     with SessionDB() as db:
         db.create_session("shared", "cli")
@@ -137,16 +157,15 @@ def lives_and_deaths(home: Path, kills: int, spoiled: str = "") -> list[str]:
         acknowledged.append(process.stdout.readline().decode().strip())  # it is up and writing
         time.sleep(random.uniform(0.0, 0.02))
         process.send_signal(signal.SIGKILL)
-        rest, errors = process.communicate(timeout=30)
+        rest, errors = process.communicate()
         assert errors == b""
         complete, _, _ = rest.rpartition(b"\n")
         acknowledged += complete.decode().split()
     return acknowledged
 
 
-@pytest.mark.timeout(300)
-def test_every_append_that_returned_survives_two_hundred_kills(home: Path) -> None:
-    acknowledged = lives_and_deaths(home, KILLS)
+def test_every_append_that_returned_survives_kills(home: Path, start: Start) -> None:
+    acknowledged = lives_and_deaths(home, start, KILLS)
     found = stored(home)
     assert len(found) == len(set(found))
     assert set(acknowledged) <= set(found)
@@ -154,7 +173,7 @@ def test_every_append_that_returned_survives_two_hundred_kills(home: Path) -> No
     assert_sound(home)
 
 
-def test_without_a_commit_for_every_append_the_kills_would_be_noticed(home: Path) -> None:
+def test_without_a_commit_for_every_append_the_kills_would_be_noticed(home: Path, start: Start) -> None:
     """The negative control: the same kills, with a commit only for every twentieth append."""
-    acknowledged = lives_and_deaths(home, 5, UNCOMMITTED)
+    acknowledged = lives_and_deaths(home, start, 5, UNCOMMITTED)
     assert not set(acknowledged) <= set(stored(home))

@@ -4,15 +4,16 @@ import hashlib
 import json
 import os
 import random
+import signal
 import sqlite3
-import subprocess
-import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from fork_server import PIPE, ForkServer
 from homes import keep_in
 from postgres_server import Server
 from psycopg.conninfo import conninfo_to_dict
@@ -20,13 +21,15 @@ from torture_rounds import rounds
 
 from segue import SessionDB, app
 
-pytestmark = pytest.mark.torture
+pytestmark = [pytest.mark.torture, pytest.mark.timeout(rounds(900, in_torture=10_800))]
 
 MESSAGES = rounds(3_000, in_torture=400_000)
 OF_A_SESSION = 100
 FLAT = 64 << 20
 """What a store fifty times as large may cost more at the peak."""
-PATIENCE = rounds(90, in_torture=3600)
+DEADLINE = rounds(600, in_torture=7200)
+PIECE = rounds(100, in_torture=500)
+"""Messages that are copied in one transaction by whoever is killed."""
 WORDS = ["river", "delta", "naïve", "天气", "桂林山水", "ไทย", "🚀", "/etc/nginx/nginx.conf", "don't", "C++"]
 
 
@@ -54,30 +57,55 @@ def filled(home: Path, messages: int) -> Path:
     return home
 
 
-def migration(home: Path, *arguments: str) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, "-m", "segue", "db", "migrate", *arguments],
-        env=os.environ | {"SEGUE_HOME": str(home)},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+KILLED = """
+    import os, random, signal, sys, time
+    from segue.storage import copying
+    left, copying._MOST_ROWS = int(sys.argv[1]), int(sys.argv[2])
+    careful = copying._Copier.put
+
+    def put(self, executor, *, piece):  # a moment after so many pieces it dies, wherever it is then
+        global left
+        began = time.monotonic()
+        careful(self, executor, piece=piece)
+        if self._table is copying.MESSAGES:
+            left -= 1
+            if left == 0:
+                signal.setitimer(signal.ITIMER_REAL, 1e-6 + random.random() * 3 * (time.monotonic() - began))
+            elif left == -4:
+                os.kill(os.getpid(), signal.SIGALRM)
+
+    copying._Copier.put = put
+    sys.argv = ["segue", "db", "migrate", *sys.argv[3:]]
+    from segue.cli import main
+    main()
+"""
+MEASURED = """
+    import sys
+    from pathlib import Path
+    peak, sys.argv = Path(sys.argv[1]), ["segue", "db", "migrate", *sys.argv[2:]]
+    from segue.cli import main
+    try:
+        main()
+    finally:
+        (line,) = (line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+        peak.write_text(line.split()[1])
+"""
 
 
-def killed_on_the_way(copied: Callable[[], int], home: Path, *arguments: str) -> None:
+def killed_on_the_way(server: ForkServer, copied: Callable[[], int], home: Path, *arguments: str) -> None:
     """Twice, each time when more is there than before and less than all."""
     than = 0
-    end = time.monotonic() + PATIENCE
-    for _ in range(2):
-        with migration(home, *arguments) as process:
-            while (found := copied()) <= than:
-                assert process.poll() is None, "it was not to finish yet"
-                assert time.monotonic() < end
-                time.sleep(0.01)
-            process.kill()
+    for share in (4, 2):
+        pieces = MESSAGES // PIECE // share
+        killed = server.run(textwrap.dedent(KILLED), pieces, PIECE, *arguments, env=of(home), timeout=DEADLINE)
+        assert killed.returncode == -signal.SIGALRM, killed.stdout + killed.stderr
+        found = copied()
+        assert than < found < MESSAGES
         than = found
-    assert 0 < copied() < MESSAGES
+
+
+def of(home: Path) -> dict[str, str]:
+    return os.environ | {"SEGUE_HOME": str(home)}
 
 
 def in_file(file: Path) -> int:
@@ -95,67 +123,54 @@ def on_server(server: Server, url: str) -> int:
     return int(server.run("SELECT count(*) FROM segue.messages", database)[0][0])
 
 
-def finished(home: Path, *arguments: str) -> tuple[int, str]:
+def finished(server: ForkServer, home: Path, *arguments: str) -> tuple[int, str]:
     """The peak of its memory, and what it said."""
-    peak = 0
-    end = time.monotonic() + PATIENCE
-    with migration(home, *arguments) as process:
-        while process.poll() is None:
-            assert time.monotonic() < end
-            peak = max(peak, peak_of(process.pid))
-            time.sleep(0.02)
-        assert process.stdout is not None
-        said = process.stdout.read()
-    assert process.returncode == 0, said
-    return peak, said
+    peak = home.with_name("peak")
+    done = server.run(textwrap.dedent(MEASURED), peak, *arguments, env=of(home), timeout=DEADLINE)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return int(peak.read_text()) << 10, done.stdout
 
 
-def peak_of(process: int) -> int:
-    try:
-        lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    except (FileNotFoundError, ProcessLookupError):
-        return 0
-    return max((int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM")), default=0)
-
-
-def digest(home: Path) -> str:
+def digest(server: ForkServer, home: Path) -> str:
     """Every message as it is exported, in one number."""
     told = hashlib.sha256()
-    command = [sys.executable, "-m", "segue", "sessions", "export", "-", "--yes"]
-    environment = os.environ | {"SEGUE_HOME": str(home)}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        assert process.stdout is not None
-        while piece := process.stdout.read(1 << 20):
-            told.update(piece)
-    assert process.returncode == 0
+    command = "from segue.cli import main; main()"
+    process = server.start(command, "sessions", "export", "-", "--yes", env=of(home), stdout=PIPE, stderr=PIPE)
+    assert process.stdout is not None
+    while piece := process.stdout.read(1 << 20):
+        told.update(piece)
+    _, errors = process.communicate(DEADLINE)
+    assert process.returncode == 0, errors
     return told.hexdigest()
 
 
-def test_there_and_back_killed_twice_on_each_way(tmp_path: Path, postgres_server: Server) -> None:
-    small, _ = finished(filled(tmp_path / "small", 2_000), "--to", postgres_server.new_database())
+def test_there_and_back_killed_twice_on_each_way(
+    tmp_path: Path, postgres_server: Server, fork_server: ForkServer
+) -> None:
+    small, _ = finished(fork_server, filled(tmp_path / "small", 2_000), "--to", postgres_server.new_database())
     home, url = filled(tmp_path / "home", MESSAGES), postgres_server.new_database()
-    before = digest(home)
+    before = digest(fork_server, home)
 
     began = time.monotonic()
-    killed_on_the_way(lambda: on_server(postgres_server, url), home, "--to", url)
-    peak, said = finished(home, "--to", url)
+    killed_on_the_way(fork_server, lambda: on_server(postgres_server, url), home, "--to", url)
+    peak, said = finished(fork_server, home, "--to", url)
     there = time.monotonic() - began
     assert f"{MESSAGES // OF_A_SESSION:,} sessions, {MESSAGES:,} messages: equal in both." in said
     assert peak < small + FLAT
     keep_in(home, url)
-    assert digest(home) == before
+    assert digest(fork_server, home) == before
 
     (home / "state.db").rename(tmp_path / "old.db")
     for companion in ("-wal", "-shm"):
         Path(f"{home / 'state.db'}{companion}").unlink(missing_ok=True)
     began = time.monotonic()
-    killed_on_the_way(lambda: in_file(home / "state.db"), home, "--to", "sqlite")
-    peak_back, said = finished(home, "--to", "sqlite")
+    killed_on_the_way(fork_server, lambda: in_file(home / "state.db"), home, "--to", "sqlite")
+    peak_back, said = finished(fork_server, home, "--to", "sqlite")
     back = time.monotonic() - began
     assert "equal in both." in said
     assert peak_back < small + FLAT
     (home / "config.yaml").unlink()
     assert in_file(home / "state.db") == MESSAGES
-    assert digest(home) == before
+    assert digest(fork_server, home) == before
     megabytes = [one >> 20 for one in (small, peak, peak_back)]
     print(json.dumps({"messages": MESSAGES, "there": there, "back": back, "peak of 2,000, there, back": megabytes}))

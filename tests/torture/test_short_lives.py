@@ -1,47 +1,34 @@
 """Gateways that die soon after another, and gateways that die while an agent remembers."""
 
 import asyncio
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from gateway_nursery import Nursery
-from postgres_server import Server
-from short_lives import ShortLives, until
+from short_lives import ShortLives
+from waiting import until
 
 from segue.gateway.answering import CRASHING
 from segue.ports.failpoints import REMEMBERING, Point
 from segue.sessions.finalising import CUT_OFF
 
-pytestmark = [pytest.mark.torture, pytest.mark.timeout(120)]
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    made = Nursery()
-    yield made
-    made.close()
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> str | Path:
-    """Where conversations are kept."""
-    if request.param == "sqlite":
-        return tmp_path / "state.db"
-    server: Server = request.getfixturevalue("postgres_server")
-    return server.new_database()
+pytestmark = pytest.mark.torture
 
 
 async def cut_off(lives: ShortLives, times: int) -> None:
     """Kill so many gateways while they answer the same message."""
     lives.say("first tool")
-    for number in range(times):
-        pid = await lives.begin(pause=30.0)
+    for number in range(1, times + 1):
+        pid = await lives.begin(pause=36_000.0)
         await until(lambda: lives.entries("running"))
-        if number == 0:
-            await until(lambda: lives.tools)
-        await asyncio.sleep(0.3)
+        await until(partial(_is_attempt, lives, number), f"attempt {number}")
+        await until(lambda: lives.tools)
         await lives.kill(pid)
+
+
+def _is_attempt(lives: ShortLives, number: int) -> bool:
+    return lives.attempts() == number
 
 
 def test_after_three_deaths_in_a_minute_nothing_goes_on_by_itself(place: str | Path, nursery: Nursery) -> None:
@@ -51,17 +38,20 @@ def test_after_three_deaths_in_a_minute_nothing_goes_on_by_itself(place: str | P
         async with lives.open():
             await cut_off(lives, 3)
             pid = await lives.begin()
-            await asyncio.sleep(3.0)
+            lives.say("other please", "bob")
+            await until(lambda: [entry.text for entry in lives.entries("done")] == ["other please"], "bob's answer")
+            looks = lives.looks
+            await until(lambda: lives.looks >= looks + 3, "some looks at what is left")
             assert lives.told == "", "nobody is told before they ask"
             assert [entry.text for entry in lives.entries("running")] == ["first tool"]
             lives.say("second please")
-            await until(lambda: lives.entries("done") and not lives.entries("waiting", "running"))
+            await until(lambda: len(lives.entries("done")) == 2 and not lives.entries("waiting", "running"))
             await until(lambda: "second." in lives.told)
             await lives.kill(pid)
 
     asyncio.run(work())
     assert [(entry.text, entry.reason) for entry in lives.entries("dead")] == [("first tool", CRASHING)]
-    assert [entry.text for entry in lives.entries("done")] == ["second please"]
+    assert [entry.text for entry in lives.entries("done")] == ["other please", "second please"]
     assert lives.told.startswith(CRASHING)
     assert lives.tools == ["first"], "the tool ran in the first life alone"
     lives.close()
@@ -88,7 +78,7 @@ def test_after_two_deaths_it_goes_on(place: str | Path, nursery: Nursery) -> Non
 def test_killed_while_an_agent_remembers_the_next_life_brings_it_to_its_end(
     place: str | Path, nursery: Nursery, point: Point
 ) -> None:
-    lives = ShortLives(place, nursery, idle=0.5, watch=0.1)
+    lives = ShortLives(place, nursery, idle=0.1, watch=0.02)
 
     async def work() -> None:
         async with lives.open():
@@ -99,7 +89,8 @@ def test_killed_while_an_agent_remembers_the_next_life_brings_it_to_its_end(
             assert (begun.attempt, begun.ended_at) == (1, None)
             pid = await lives.begin()
             await until(lambda: lives.lane and lives.lane.finalised_at)
-            await asyncio.sleep(1.0)  # in which it looks ten times more
+            lives.say("other please", "bob")
+            await until(lambda: "remembered-other" in lives.tools, "another look at what has expired")
             await lives.kill(pid)
 
     asyncio.run(work())
@@ -107,12 +98,12 @@ def test_killed_while_an_agent_remembers_the_next_life_brings_it_to_its_end(
     assert ended is not None
     assert (ended.attempt, ended.state, ended.ended_at is None) == (2, "done", False)
     times = 1 if point is Point.AFTER_FAREWELL_BEGINS else 2  # what it did before it was killed, nobody knows
-    assert lives.tools == ["remembered-first"] * times
+    assert lives.tools == [*["remembered-first"] * times, "remembered-other"]
     lives.close()
 
 
 def test_when_it_kills_every_gateway_it_is_given_up(place: str | Path, nursery: Nursery) -> None:
-    lives = ShortLives(place, nursery, idle=0.5, watch=0.1)
+    lives = ShortLives(place, nursery, idle=0.1, watch=0.02)
 
     async def work() -> None:
         async with lives.open():
@@ -121,8 +112,8 @@ def test_when_it_kills_every_gateway_it_is_given_up(place: str | Path, nursery: 
                 assert await lives.dies(await lives.begin(failpoint=Point.AFTER_FAREWELL_BEGINS, nth=1))
             pid = await lives.begin(failpoint=Point.AFTER_FAREWELL_BEGINS, nth=1)
             await until(lambda: lives.lane and lives.lane.finalised_at)
-            await asyncio.sleep(0.5)
-            await lives.kill(pid)
+            lives.say("other please", "bob")
+            assert await lives.dies(pid), "it looked again, and began with bob's, not with alice's"
 
     asyncio.run(work())
     ended = lives.farewell()
@@ -133,7 +124,7 @@ def test_when_it_kills_every_gateway_it_is_given_up(place: str | Path, nursery: 
 
 
 def test_without_the_row_it_would_be_done_again(tmp_path: Path, nursery: Nursery) -> None:
-    lives = ShortLives(tmp_path / "state.db", nursery, idle=0.5, watch=0.1, control="note no farewell")
+    lives = ShortLives(tmp_path / "state.db", nursery, idle=0.1, watch=0.02, control="note no farewell")
 
     async def work() -> None:
         async with lives.open():

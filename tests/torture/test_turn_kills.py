@@ -3,12 +3,13 @@
 import json
 import os
 import subprocess
-import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fork_server import ForkServer
 from homes import Beside, database_of, keep_in
 from postgres_server import Emptied
 
@@ -40,19 +41,18 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return folder
 
 
-def chat(place: Path, wanted: dict[str, Any], *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
-    environment |= {"SEGUE_HOME": str(place.parent / "home"), "OPENAI_API_KEY": "x", "PYTHONIOENCODING": "utf-8"}
-    return subprocess.run(
-        [sys.executable, str(LAUNCHER), json.dumps({"scripted": True, **wanted}), "--yes", *arguments],
-        cwd=place,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=60,
-    )
+Chat = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def chat(fork_server: ForkServer) -> Chat:
+    def run(place: Path, wanted: dict[str, Any], *arguments: str) -> "subprocess.CompletedProcess[str]":
+        environment = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+        environment |= {"SEGUE_HOME": str(place.parent / "home"), "OPENAI_API_KEY": "x"}
+        told = json.dumps({"scripted": True, **wanted})
+        return fork_server.run(LAUNCHER, told, "--yes", *arguments, env=environment, cwd=place)
+
+    return run
 
 
 def ran(place: Path) -> int:
@@ -60,7 +60,7 @@ def ran(place: Path) -> int:
     return len(marker.read_text().splitlines()) if marker.exists() else 0
 
 
-def test_every_point_is_on_the_way(place: Path, tmp_path: Path) -> None:
+def test_every_point_is_on_the_way(place: Path, chat: Chat, tmp_path: Path) -> None:
     """The program says itself where it can be cut off; a turn with two tools passes all of it."""
     done = chat(place, {"trace": str(tmp_path / "trace")}, "-q", ASKED)
     assert done.returncode == 0, done.stderr
@@ -72,7 +72,7 @@ def test_every_point_is_on_the_way(place: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("point", "nth"), KILLS)
-def test_killed_there_it_goes_on_as_if_nothing_had_been(place: Path, point: Point, nth: int) -> None:
+def test_killed_there_it_goes_on_as_if_nothing_had_been(place: Path, chat: Chat, point: Point, nth: int) -> None:
     killed = chat(place, {"kill": [point, nth]}, "-q", ASKED)
     assert killed.returncode == -9
     carried_on = chat(place, {}, "--continue")
@@ -104,14 +104,14 @@ def check(place: Path, *, is_unknown: bool) -> None:
         assert beside.ask("SELECT count(*) FROM runs WHERE ended_at IS NULL")[0][0] == 1, "the one that was killed"
 
 
-def test_who_runs_everything_again_acts_twice(place: Path) -> None:
+def test_who_runs_everything_again_acts_twice(place: Path, chat: Chat) -> None:
     """The control: without the rule about unknown outcomes, the command runs a second time."""
     assert chat(place, {"kill": [Point.BEFORE_RESULT_IS_STORED, 2]}, "-q", ASKED).returncode == -9
     assert chat(place, {"blind": True}, "--continue").returncode == 0
     assert ran(place) == 2
 
 
-def test_what_is_cut_off_again_and_again_is_given_up(place: Path) -> None:
+def test_what_is_cut_off_again_and_again_is_given_up(place: Path, chat: Chat) -> None:
     assert chat(place, {"kill": [Point.AFTER_MODEL_BEGINS, 1]}, "-q", ASKED).returncode == -9
     for _ in range(2):
         assert chat(place, {"kill": [Point.AFTER_MODEL_BEGINS, 1]}, "--continue").returncode == -9
@@ -157,7 +157,7 @@ def compressed(place: Path, said: list[str]) -> None:
     assert view[-1]["content"] == "All done."
 
 
-def test_a_compression_passes_every_point_of_it(place: Path, tmp_path: Path) -> None:
+def test_a_compression_passes_every_point_of_it(place: Path, chat: Chat, tmp_path: Path) -> None:
     said = grow(place)
     done = chat(place, {"trace": str(tmp_path / "trace")}, "-c", "-q", ASKED)
     assert done.returncode == 0, done.stderr
@@ -167,7 +167,7 @@ def test_a_compression_passes_every_point_of_it(place: Path, tmp_path: Path) -> 
     assert ran(place) == 1
 
 
-def test_a_compression_in_two_steps_could_be_half_done(place: Path) -> None:
+def test_a_compression_in_two_steps_could_be_half_done(place: Path, chat: Chat) -> None:
     """The control: when its turn is moved later, a kill in between leaves the one without the other."""
     said = grow(place)
     assert chat(place, {"halved": True, "kill": [Point.AFTER_COMPRESSION, 1]}, "-c", "-q", ASKED).returncode == -9
@@ -177,7 +177,7 @@ def test_a_compression_in_two_steps_could_be_half_done(place: Path) -> None:
 
 
 @pytest.mark.parametrize("point", sorted(COMPRESSING))
-def test_a_compression_that_is_killed_is_done_or_not_done(place: Path, point: Point) -> None:
+def test_a_compression_that_is_killed_is_done_or_not_done(place: Path, chat: Chat, point: Point) -> None:
     said = grow(place)
     assert chat(place, {"kill": [point, 1]}, "-c", "-q", ASKED).returncode == -9
     with Beside(place.parent / "home") as beside:

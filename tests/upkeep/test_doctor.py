@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import DEADLINE
 
 from segue import SessionDB
 from segue.core.scope import OWNER_AT_CONSOLE
@@ -28,10 +29,11 @@ DIGEST = hashlib.sha256(PICTURE).hexdigest()
 MESSAGES = 400
 
 
-@pytest.fixture
-def well(home: Path) -> Path:
-    """A home in good health, with something of everything in it."""
-    with SessionDB() as db:
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home in good health, with something of everything in it, of which each test has a copy."""
+    home = tmp_path_factory.mktemp("sound") / "home"
+    with SessionDB(home / "state.db") as db:
         for number in range(5):
             session = db.create_session(f"s{number}", title=f"Title {number}", source="cli")
             for at in range(MESSAGES // 5):
@@ -47,6 +49,11 @@ def well(home: Path) -> Path:
     (home / "config.yaml").write_text("retention:\n  trash_days: 9\n")
     (home / "config.yaml").chmod(0o600)
     return home
+
+
+@pytest.fixture
+def well(home: Path, sound: Path) -> Path:
+    return Path(shutil.copytree(sound, home))
 
 
 def rows(home: Path) -> dict[str, list[Any]]:
@@ -300,7 +307,7 @@ def test_a_network_file_system_is_named(well: Path, tmp_path: Path) -> None:
         "doctor",
         "--json",
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE)
     if "unshare" in done.stderr or "mount:" in done.stderr:
         pytest.skip("this machine lets nobody mount")
     (disk,) = [one for one in json.loads(done.stdout)["checks"] if one["check"] == "disk"]
@@ -340,9 +347,10 @@ def test_a_fault_that_cannot_be_mended_now_says_why(well: Path, run: Run) -> Non
     holder.execute("BEGIN IMMEDIATE")
     try:
         script = "import segue.storage.patience as p; p.PATIENCE = 0.2\nimport segue.storage.store as s\n"
+        script += "import segue.storage.connection as c; c.BUSY_MILLISECONDS = 20\n"
         script += "s.SqlStore.__init__.__defaults__ = (0.2,)\nfrom segue.cli import main; main()"
         done = subprocess.run(
-            [sys.executable, "-c", script, "doctor", "--fix"], capture_output=True, text=True, timeout=60
+            [sys.executable, "-c", script, "doctor", "--fix"], capture_output=True, text=True, timeout=DEADLINE
         )
     finally:
         holder.execute("ROLLBACK")

@@ -3,15 +3,16 @@
 import hashlib
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
-import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from waiting import DEADLINE, wait_until
 
 from segue import SessionDB
 from segue.core.scope import OWNER_AT_CONSOLE
@@ -22,22 +23,31 @@ pytestmark = pytest.mark.process
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 WRITER = """
+from itertools import count
 from segue import SessionDB
 with SessionDB() as db:
-    for number in range(100_000):
+    for number in count():
         db.append_message("s1", "user", f"later {number}")
         print(number, flush=True)
 """
 
 
-@pytest.fixture
-def kept(home: Path, tmp_path: Path, run: Run) -> Path:
-    with SessionDB() as db:
+@pytest.fixture(scope="module")
+def garden(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home of which each test has a copy."""
+    home = tmp_path_factory.mktemp("garden") / "home"
+    with SessionDB(home / "state.db") as db:
         db.create_session("s1", title="Garden", source="cli")
         for number in range(300):
             db.append_message("s1", "user", f"roses {number} " + "x" * 400)
     (home / "memory").mkdir(mode=0o700)
     (home / "memory" / "note.md").write_text("old note")
+    return home
+
+
+@pytest.fixture
+def kept(home: Path, garden: Path, tmp_path: Path, run: Run) -> Path:
+    shutil.copytree(garden, home)
     assert run("backup", str(tmp_path / "kept.zip")).returncode == 0
     return tmp_path / "kept.zip"
 
@@ -62,13 +72,16 @@ def test_nobody_but_the_owner_reaches_what_the_home_keeps_for_itself(home: Path,
 
 
 UNGUARDED = """
-import time
+import sys, time
+from pathlib import Path
 from segue.storage.connection import SqliteConnection
-copying = SqliteConnection.copy_from
+copying, log = SqliteConnection.copy_from, Path(sys.argv.pop())
 def unguarded(self, source, advance, under_lock=bool):  # as if the copy were kept before anybody is locked out
     under_lock()
     if under_lock is not bool:
-        time.sleep(0.5)
+        size = log.stat().st_size
+        while log.stat().st_size < size + 100:  # until others have said more
+            time.sleep(0.01)
     copying(self, source, advance)
 SqliteConnection.copy_from = unguarded
 """
@@ -78,25 +91,33 @@ SqliteConnection.copy_from = unguarded
 def test_what_others_say_during_a_restore_is_in_the_kept_copy(
     kept: Path, home: Path, tmp_path: Path, run: Run, guard: str
 ) -> None:
-    log = (tmp_path / "log").open("w+")
-    writer = subprocess.Popen([sys.executable, "-c", WRITER], stdout=log)
-    script = (UNGUARDED if guard == "unguarded" else "") + "from segue.cli import main; main()"
+    log = tmp_path / "log"
+    with log.open("w") as output:
+        writer = subprocess.Popen([sys.executable, "-c", WRITER], stdout=output)
+
+    def said_more(by: int) -> None:
+        enough = len(log.read_bytes().splitlines()) + by
+        wait_until(lambda: len(log.read_bytes().splitlines()) >= enough, f"{by} more messages")
+
     try:
-        time.sleep(0.7)
-        subprocess.run([sys.executable, "-c", script, "restore", str(kept), "--yes"], check=True, timeout=60)
-        time.sleep(0.3)
+        said_more(20)
+        if guard == "locked":
+            assert run("restore", str(kept), "--yes").returncode == 0
+        else:
+            script = UNGUARDED + "from segue.cli import main; main()"
+            command = [sys.executable, "-c", script, "restore", str(kept), "--yes", str(log)]
+            subprocess.run(command, check=True, timeout=DEADLINE)
+        said_more(20)
     finally:
         writer.kill()
         writer.wait()
-        log.close()
-    acknowledged = len((tmp_path / "log").read_text().splitlines())
+    acknowledged = len(log.read_text().splitlines())
     copy, *later = sorted((home / "backups").glob("before-restore-*.zip"))
     assert not later or guard == "unguarded", "who is not alone may have to begin again"
     other = str(tmp_path / "other")
     assert run("restore", str(copy), SEGUE_HOME=other).returncode == 0
     said = [run("sessions", "show", "s1", "--raw", SEGUE_HOME=where).stdout for where in (other, str(home))]
     numbers = {int(line.split()[1]) for text in said for line in text.splitlines() if line.startswith("later")}
-    assert acknowledged > 10
     is_whole = set(range(acknowledged - 1)) <= numbers  # in the one or in the other
     assert is_whole == (guard == "locked"), "without the lock something must be lost, or the test proves nothing"
 
@@ -177,17 +198,31 @@ def test_an_attachment_is_taken_from_a_sound_backup_only(home: Path, tmp_path: P
     assert "All is well" in run("doctor", "--fix").stdout
 
 
+WAITED = 99
+IMPATIENT = f"""
+import os
+from types import SimpleNamespace
+from segue.storage import connection, patience
+connection.BUSY_MILLISECONDS = 20
+patience.time = SimpleNamespace(monotonic=lambda: 0.0, sleep=lambda _: os._exit({WAITED}))
+from segue.cli import main; main()
+"""
+
+
 def test_a_list_never_waits_for_tidying(home: Path, run: Run) -> None:
     with SessionDB() as db:
         db.create_session("s1", source="cli")
+        db.create_session("s2", source="cli")
     run("sessions", "delete", "s1", "--yes")
     holder = sqlite3.connect(home / "state.db", isolation_level=None)
     holder.execute("UPDATE trash SET trashed_at = trashed_at - 864000")
     holder.execute("BEGIN IMMEDIATE")
     try:
-        began = time.monotonic()
-        assert run("sessions", "list").returncode == 0
-        assert time.monotonic() - began < 10
+        command = [sys.executable, "-c", IMPATIENT, "sessions", "list"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE)
+        assert done.returncode == 0, done.stderr
+        again = subprocess.run([*command[:3], "sessions", "tag", "s2", "x"], capture_output=True, timeout=DEADLINE)
+        assert again.returncode == WAITED, "the control: what has to write would wait"
     finally:
         holder.execute("ROLLBACK")
         holder.close()

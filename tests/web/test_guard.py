@@ -2,19 +2,24 @@
 
 import asyncio
 import logging
-import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import apsw
 import httpx2
 import pytest
+from held_port import HeldPort
 from open_door import OpenDoor, request
 from serving_house import use_obedient_model, write_settings
+from waiting import DEADLINE, until
 
 from segue.core.credentials import Level
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.gateway import probing
 from segue.listening import calls, server
+from segue.ports.store import Transaction
+from segue.web import listening
 from segue.web.listening import listen
 from segue.web.premises import Premises
 
@@ -37,14 +42,22 @@ def door(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenDoor]:
 
 def test_nothing_listens_before_there_is_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use_obedient_model(monkeypatch)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    door = OpenDoor(write_settings(tmp_path / "home", gateway={"port": port}))
+    looks: list[bool] = []
+    has_token = listening._has_token
+
+    def seen(tx: Transaction, now: float) -> bool:
+        looks.append(has_token(tx, now))
+        return looks[-1]
+
+    monkeypatch.setattr(listening, "_has_token", seen)
+    monkeypatch.setattr(listening, "LOOK_SECONDS", 0.02)
+    port = HeldPort()
+    door = OpenDoor(write_settings(tmp_path / "home", gateway={"port": port.number}))
 
     async def answers() -> bool:
         try:
-            async with httpx2.AsyncClient() as client:
-                await client.get(f"http://127.0.0.1:{port}/health")
+            async with httpx2.AsyncClient(timeout=DEADLINE, verify=False) as client:
+                await client.get(f"http://127.0.0.1:{port.number}/health")
         except httpx2.TransportError:
             return False
         return True
@@ -52,30 +65,29 @@ def test_nothing_listens_before_there_is_a_token(tmp_path: Path, monkeypatch: py
     async def work() -> None:
         assert door._serving is not None
         premises = Premises(door.settings, door.store, door._serving)
-        listening = asyncio.create_task(listen(premises))
-        await asyncio.sleep(1.5)
+        living = asyncio.create_task(listen(premises))
+        await until(lambda: len(looks) >= 3)
         assert not await answers()
         door.token()
-        async with asyncio.timeout(10):
-            while not await answers():
-                await asyncio.sleep(0.1)
-        listening.cancel()
-        await asyncio.wait({listening})
+        await until(answers)
+        living.cancel()
+        await asyncio.wait({living})
         premises.close()
 
     door.run(work)
     door.close()
+    port.close()
 
 
-@pytest.mark.parametrize("shown", ["", "Bearer", "Bearer x", "Basic {}", "Bearer {}x", "{}", "Bearer {} {}"])
-def test_whoever_shows_no_good_token_is_told_so_and_nothing_else(door: OpenDoor, shown: str) -> None:
+def test_whoever_shows_no_good_token_is_told_so_and_nothing_else(door: OpenDoor) -> None:
     token = door.token()
 
     async def work() -> None:
-        answer = await door.post(HEALTH, None, Authorization=shown.format(token, token))
-        assert answer.status_code == 401
-        assert answer.headers["www-authenticate"] == "Bearer"
-        assert "result" not in answer.json()
+        for shown in ("", "Bearer", "Bearer x", "Basic {}", "Bearer {}x", "{}", "Bearer {} {}"):
+            answer = await door.post(HEALTH, None, Authorization=shown.format(token, token))
+            assert answer.status_code == 401, shown
+            assert answer.headers["www-authenticate"] == "Bearer", shown
+            assert "result" not in answer.json(), shown
 
     door.serve(work)
 
@@ -99,7 +111,7 @@ async def _raw(door: OpenDoor, said: bytes) -> bytes:
     host, port = door.url.removeprefix("http://").split(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     writer.write(said)
-    answer = await asyncio.wait_for(reader.read(4096), 20)
+    answer = await asyncio.wait_for(reader.read(4096), DEADLINE)
     writer.close()
     return answer
 
@@ -109,7 +121,7 @@ def test_a_token_in_the_address_or_in_a_cookie_lets_nobody_in(door: OpenDoor) ->
 
     async def work() -> None:
         assert (await door.post(HEALTH, None, Cookie=f"token={token}")).status_code == 401
-        async with httpx2.AsyncClient() as client:
+        async with httpx2.AsyncClient(timeout=DEADLINE, verify=False) as client:
             for name in ("token", "access_token", "api_key"):
                 assert (await client.post(f"{door.url}/rpc?{name}={token}", json=HEALTH)).status_code == 401
 
@@ -128,33 +140,32 @@ def test_a_token_is_good_until_it_is_taken_back_or_over(door: OpenDoor) -> None:
     door.serve(work)
 
 
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [
-        ({"Host": "localhost"}, 200),
-        ({"Host": "SEGUE.example.org"}, 200),
-        ({"Host": "segue.example.org:8766"}, 200),
-        ({"Host": "evil.example"}, 403),
-        ({"Host": "127.0.0.1.evil.example"}, 403),
-        ({"Host": "localhost.evil.example:80"}, 403),
-        ({"Host": "0.0.0.0"}, 403),
-        ({"Origin": "http://evil.example"}, 403),
-        ({"Origin": "null"}, 403),
-        ({"Origin": "http://127.0.0.1:9"}, 403),
-        ({"Origin": "http://localhost:8766"}, 403),
-    ],
-)
-def test_nobody_is_led_here_by_another_name_or_by_a_page(door: OpenDoor, headers: dict[str, str], status: int) -> None:
+CALLED = [
+    ({"Host": "localhost"}, 200),
+    ({"Host": "SEGUE.example.org"}, 200),
+    ({"Host": "segue.example.org:8766"}, 200),
+    ({"Host": "evil.example"}, 403),
+    ({"Host": "127.0.0.1.evil.example"}, 403),
+    ({"Host": "localhost.evil.example:80"}, 403),
+    ({"Host": "0.0.0.0"}, 403),
+    ({"Origin": "http://evil.example"}, 403),
+    ({"Origin": "null"}, 403),
+    ({"Origin": "http://127.0.0.1:9"}, 403),
+    ({"Origin": "http://localhost:8766"}, 403),
+]
+
+
+def test_nobody_is_led_here_by_another_name_or_by_a_page(door: OpenDoor) -> None:
     token = door.token()
 
     async def work() -> None:
-        assert (await door.post(HEALTH, token, **headers)).status_code == status
-        async with httpx2.AsyncClient() as client:
-            assert (await client.get(f"{door.url}/health", headers=headers)).status_code == status
-            document = await client.get(
-                f"{door.url}/openapi.json", headers=headers | {"Authorization": f"Bearer {token}"}
-            )
-            assert document.status_code == status
+        async with httpx2.AsyncClient(timeout=DEADLINE, verify=False) as client:
+            for headers, status in CALLED:
+                assert (await door.post(HEALTH, token, **headers)).status_code == status, headers
+                assert (await client.get(f"{door.url}/health", headers=headers)).status_code == status, headers
+                shown = headers | {"Authorization": f"Bearer {token}"}
+                document = await client.get(f"{door.url}/openapi.json", headers=shown)
+                assert document.status_code == status, headers
 
     door.serve(work)
 
@@ -174,13 +185,14 @@ def test_who_guesses_waits_and_whoever_has_a_token_does_not(door: OpenDoor) -> N
 
 
 def test_a_body_that_is_too_long_or_too_slow_is_not_waited_for(door: OpenDoor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "READING_SECONDS", 0.3)
     token = door.token()
     head = f"POST /rpc HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n".encode()
 
     async def work() -> None:
         assert (await door.post(b'"' + b"x" * 1_100_000 + b'"', token)).status_code == 413
-        assert b" 408 " in await _raw(door, head + b"Content-Length: 100\r\n\r\n{")
+        with monkeypatch.context() as brief:
+            brief.setattr(calls, "READING_SECONDS", 0.1)
+            assert b" 408 " in await _raw(door, head + b"Content-Length: 100\r\n\r\n{")
         assert (await door.post(HEALTH, token)).status_code == 200
 
     door.serve(work)
@@ -206,7 +218,7 @@ def test_no_token_is_written_down_anywhere(door: OpenDoor, caplog: pytest.LogCap
         await door.post(HEALTH, token)
         await door.post(request("nope"), token)
         await door.post(HEALTH, token[:-1])
-        await door.ask(token, "chat.send", conversation="x", text=f"my token is {token}", wait_seconds=20)
+        await door.ask(token, "chat.send", conversation="x", text=f"my token is {token}", wait_seconds=DEADLINE)
         exported = await door.ask(
             token, "sessions.export", id=(await door.ask(token, "sessions.list"))["sessions"][0]["id"]
         )
@@ -222,7 +234,9 @@ def test_methods_that_are_not_there_are_told_so(door: OpenDoor) -> None:
     token = door.token("reader", Level.READ)
 
     async def work() -> None:
-        async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as client:
+        async with httpx2.AsyncClient(
+            timeout=DEADLINE, verify=False, headers={"Authorization": f"Bearer {token}"}
+        ) as client:
             assert (await client.get(f"{door.url}/rpc")).status_code == 405
             assert (await client.get(f"{door.url}/nothing")).status_code == 404
             answer = await client.get(f"{door.url}/../../etc/passwd")
@@ -232,11 +246,19 @@ def test_methods_that_are_not_there_are_told_so(door: OpenDoor) -> None:
     door.serve(work)
 
 
-def test_whether_it_is_ready_is_told_to_everybody_and_why_not_to_those_with_a_token(door: OpenDoor) -> None:
+def test_whether_it_is_ready_is_told_to_everybody_and_why_not_to_those_with_a_token(
+    door: OpenDoor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probing, "PATIENCE", DEADLINE)
     token = door.token("reader", Level.READ)
 
     async def work() -> None:
-        async with httpx2.AsyncClient() as client:
+        async with httpx2.AsyncClient(timeout=DEADLINE, verify=False) as client:
+
+            async def is_ready() -> bool:
+                return (await client.get(f"{door.url}/ready")).status_code == 200
+
+            await until(is_ready)
             assert (await client.get(f"{door.url}/ready")).json() == {"status": "ready"}
             shown = {"Authorization": f"Bearer {token}"}
             known = (await client.get(f"{door.url}/ready", headers=shown)).json()
@@ -255,7 +277,7 @@ def test_figures_are_for_those_with_a_token(door: OpenDoor) -> None:
     token = door.token("reader", Level.READ)
 
     async def work() -> None:
-        async with httpx2.AsyncClient() as client:
+        async with httpx2.AsyncClient(timeout=DEADLINE, verify=False) as client:
             assert (await client.get(f"{door.url}/metrics")).status_code == 401
             figures = await client.get(f"{door.url}/metrics", headers={"Authorization": f"Bearer {token}"})
             assert figures.status_code == 200
@@ -265,14 +287,18 @@ def test_figures_are_for_those_with_a_token(door: OpenDoor) -> None:
     door.serve(work)
 
 
-def test_whoever_waits_for_an_answer_gets_none_when_the_token_is_taken_back_meanwhile(door: OpenDoor) -> None:
+def test_whoever_waits_for_an_answer_gets_none_when_the_token_is_taken_back_meanwhile(
+    door: OpenDoor, tmp_path: Path
+) -> None:
     token = door.token("phone")
+    go = tmp_path / "go"
 
     async def work() -> None:
-        wish = {"conversation": "x", "text": "wait 1", "wait_seconds": 20}
+        wish = {"conversation": "x", "text": f"wait until {go}", "wait_seconds": DEADLINE}
         waiting = asyncio.create_task(door.post(request("chat.send", **wish), token))
-        await asyncio.sleep(0.5)
+        await until(lambda: door.store.read(OWNER, lambda tx: tx.inbox.listed(("running",))))
         door.revoke("phone")
+        go.touch()
         answer = await waiting
         assert answer.status_code == 401
         assert "You said" not in answer.text
@@ -285,37 +311,54 @@ def test_a_person_reads_no_figures_about_everybody(door: OpenDoor) -> None:
 
     async def work() -> None:
         shown = {"Authorization": f"Bearer {token}"}
-        async with httpx2.AsyncClient(headers=shown) as client:
+        async with httpx2.AsyncClient(timeout=DEADLINE, verify=False, headers=shown) as client:
             assert (await client.get(f"{door.url}/metrics")).status_code == 403
+
+            async def is_ready() -> bool:
+                return (await client.get(f"{door.url}/ready")).status_code == 200
+
+            await until(is_ready)
             assert (await client.get(f"{door.url}/ready")).json() == {"status": "ready"}
 
     door.serve(work)
 
 
 def test_whoever_connects_and_asks_for_nothing_is_left(door: OpenDoor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "ASKING_SECONDS", 0.3)
     token = door.token()
+    made: list[Any] = []
+    connection_made = server._Impatient.connection_made
+
+    def seen(self: Any, transport: Any) -> None:
+        made.append(self)
+        connection_made(self, transport)
+
+    monkeypatch.setattr(server._Impatient, "connection_made", seen)
 
     async def work() -> None:
         host, port = door.url.removeprefix("http://").split(":")
-        reader, writer = await asyncio.open_connection(host, int(port))
-        assert await asyncio.wait_for(reader.read(10), 5) == b""
-        writer.close()
+        with monkeypatch.context() as brief:
+            brief.setattr(server, "ASKING_SECONDS", 0.1)
+            reader, writer = await asyncio.open_connection(host, int(port))
+            assert await asyncio.wait_for(reader.read(10), DEADLINE) == b""
+            writer.close()
         async with door.socket(token) as line:
-            await asyncio.sleep(0.6)
+            assert (await line.ask("health"))["is_well"]
+            made[-1]._look()  # as it does when the time to ask is over
             assert (await line.ask("health"))["is_well"]
 
     door.serve(work)
 
 
 def test_a_read_waits_for_no_note_that_a_token_is_in_use(door: OpenDoor) -> None:
+    """The answer comes while nobody can write, for as long as whoever wants to write would try."""
+    door.store._patience = 10 * DEADLINE
     token = door.token()
 
     async def work() -> None:
         other = apsw.Connection(str(door.settings.database_path))
         other.execute("BEGIN IMMEDIATE")
         try:
-            answer = await asyncio.wait_for(door.post(HEALTH, token), 2)
+            answer = await asyncio.wait_for(door.post(HEALTH, token), DEADLINE)
             assert answer.status_code == 200
         finally:
             other.execute("ROLLBACK")

@@ -10,6 +10,7 @@ import httpx2
 import openai
 import pytest
 from openai import AsyncOpenAI
+from waiting import DEADLINE, until
 from wordy_door import WordyDoor, entries, transcripts, wordy_door
 from wordy_model import Wordy
 
@@ -172,21 +173,22 @@ def test_a_client_that_leaves_finds_its_answer_later(door: WordyDoor) -> None:
     async def work() -> None:
         client = door.client(token)
         stream = await client.chat.completions.create(
-            model="main", messages=[{"role": "user", "content": "slowly please"}], stream=True
+            model="main", messages=[{"role": "user", "content": "held please"}], stream=True
         )
         telling = aiter(stream)
         first = await anext(telling)
         assert (await anext(telling)).choices[0].delta.content == "You"
         await stream.close()
-        assert entries(door.store) == [("slowly please", "running")]
+        assert entries(door.store) == [("held please", "running")]
+        Wordy.go_on.set()
         await door.quiet()
         found = await client.chat.completions.retrieve(first.id)
-        assert found.choices[0].message.content == "You said: slowly please"
+        assert found.choices[0].message.content == "You said: held please"
         response = await client.responses.retrieve(first.id.replace("chatcmpl-", "resp_"))
-        assert response.output_text == "You said: slowly please"
+        assert response.output_text == "You said: held please"
 
     door.serve(work)
-    assert entries(door.store) == [("slowly please", "done")]
+    assert entries(door.store) == [("held please", "done")]
 
 
 def test_the_same_call_made_again_is_one_turn(door: WordyDoor) -> None:
@@ -264,37 +266,51 @@ def test_whoever_comes_late_to_a_stream_is_told_it_from_the_start(door: WordyDoo
     async def work() -> None:
         client = door.client(token)
         key = {"Idempotency-Key": "k1"}
-        slowly: list[Any] = [{"role": "user", "content": "slowly one two three"}]
-        first = asyncio.create_task(streamed(client, slowly, extra_headers=key))
-        await asyncio.sleep(0.4)
-        second = await streamed(client, slowly, extra_headers=key)
-        assert "".join(pieces(second)) == "".join(pieces(await first)) == "You said: slowly one two three"
+        held: list[Any] = [{"role": "user", "content": "held one two three"}]
+        first = await client.chat.completions.create(model="main", messages=held, stream=True, extra_headers=key)
+        telling = aiter(first)
+        heard = [await anext(telling) for _ in range(2)]
+        assert pieces(heard) == ["You"]
+        second = asyncio.create_task(streamed(client, held, extra_headers=key))
+        await until(lambda: watching(door) == 2)
+        Wordy.go_on.set()
+        await collect(telling, heard)
+        assert "".join(pieces(await second)) == "".join(pieces(heard)) == "You said: held one two three"
 
     door.serve(work)
-    assert entries(door.store) == [("slowly one two three", "done")]
+    assert entries(door.store) == [("held one two three", "done")]
+
+
+def watching(door: WordyDoor) -> int:
+    """How many follow an answer that is being written."""
+    assert door.premises is not None
+    return sum(map(len, door.premises.onlookers._by_lane.values()))
 
 
 @pytest.mark.parametrize("is_streamed", [False, True])
 def test_a_client_that_tries_again_by_itself_is_recognised(door: WordyDoor, is_streamed: bool) -> None:
     """It left before it had its answer, which is written meanwhile."""
     token = door.token()
-    slowly: list[Any] = [{"role": "user", "content": "slowly one two three"}]
+    held: list[Any] = [{"role": "user", "content": "held one two three"}]
 
     async def work() -> None:
         client = door.client(token)
         if is_streamed:
-            stream = await client.chat.completions.create(model="main", messages=slowly, stream=True)
+            stream = await client.chat.completions.create(model="main", messages=held, stream=True)
             await anext(aiter(stream))
             await stream.close()
         else:
-            with pytest.raises(openai.APITimeoutError):
-                await client.with_options(timeout=0.4).chat.completions.create(model="main", messages=slowly)
+            asking = asyncio.create_task(said(client, held))
+            await until(lambda: entries(door.store) == [("held one two three", "running")])
+            asking.cancel()
+            await asyncio.wait({asking})
+        Wordy.go_on.set()
         await door.quiet()
-        await asyncio.sleep(0.2)
-        assert await said(client, slowly, extra_headers=AGAIN) == "You said: slowly one two three"
+        await until(lambda: watching(door) == 0)
+        assert await said(client, held, extra_headers=AGAIN) == "You said: held one two three"
 
     door.serve(work)
-    assert entries(door.store) == [("slowly one two three", "done")]
+    assert entries(door.store) == [("held one two three", "done")]
 
 
 @pytest.mark.parametrize("is_streamed", [False, True])
@@ -309,9 +325,7 @@ def test_whoever_has_the_answer_and_says_the_same_again_says_something_new(door:
             await streamed(client, HI)
         else:
             await said(client, HI)
-        async with asyncio.timeout(10):
-            while door.store.read(OWNER, lambda tx: tx.meta.beginning("api:body:")):
-                await asyncio.sleep(0.02)
+        await until(lambda: not door.store.read(OWNER, lambda tx: tx.meta.beginning("api:body:")))
         await said(client, HI, extra_headers=AGAIN)
 
     door.serve(work)
@@ -321,27 +335,30 @@ def test_whoever_has_the_answer_and_says_the_same_again_says_something_new(door:
 def test_nothing_is_told_to_a_token_that_was_taken_back(door: WordyDoor, monkeypatch: pytest.MonkeyPatch) -> None:
     token, other = door.token(), door.token("other")
     monkeypatch.setattr(streaming, "CHECK_SECONDS", 0.05)
-    slowly: list[Any] = [{"role": "user", "content": "slowly " * 12}]
+    held: list[Any] = [{"role": "user", "content": "held " * 12}]
 
     async def work() -> None:
         client = door.client(token)
-        waiting = asyncio.create_task(said(client, slowly))
-        stream = await client.chat.completions.create(model="main", messages=slowly, stream=True)
-        following = await client.responses.create(model="main", input="slowly " * 13, stream=True)
-        kept_on = asyncio.create_task(streamed(door.client(other), slowly))
+        waiting = asyncio.create_task(said(client, held))
+        stream = await client.chat.completions.create(model="main", messages=held, stream=True)
+        following = await client.responses.create(model="main", input="held " * 13, stream=True)
+        kept_on = asyncio.create_task(streamed(door.client(other), held))
         async for _ in following:
             break
         telling = aiter(stream)
-        heard = [await anext(telling) for _ in range(3)]
+        heard = [await anext(telling) for _ in range(2)]
+        assert pieces(heard) == ["You"]
+        await until(lambda: len(entries(door.store)) == 4)
         door.revoke("laptop")
         with pytest.raises(openai.APIError, match="good"):
             await collect(telling, heard)
-        assert len(heard) < 8
+        assert pieces(heard) == ["You"]
         events = [event async for event in following]
         assert (events[-1].type, getattr(events[-1], "code", "")) == ("error", "invalid_api_key")
+        Wordy.go_on.set()
         with pytest.raises(openai.AuthenticationError):
             await waiting
-        assert "".join(pieces(await kept_on)).startswith("You said: slowly")
+        assert "".join(pieces(await kept_on)).startswith("You said: held")
 
     door.serve(work)
     assert [state for _, state in entries(door.store)] == ["done"] * 4
@@ -354,15 +371,16 @@ async def collect(telling: AsyncIterator[Any], heard: list[Any]) -> None:
 
 def test_an_answer_that_was_stopped_is_no_answer(door: WordyDoor) -> None:
     token = door.token()
-    slowly: list[Any] = [{"role": "user", "content": "slowly " * 50}]
+    held: list[Any] = [{"role": "user", "content": "held please"}]
 
     async def work() -> None:
         client = door.client(token, max_retries=2)
-        running = asyncio.create_task(said(client, slowly))
-        stream = await client.chat.completions.create(model="main", messages=slowly, stream=True)
+        running = asyncio.create_task(said(client, held))
+        stream = await client.chat.completions.create(model="main", messages=held, stream=True)
         told = aiter(stream)
         name = (await anext(told)).id
         await anext(told)
+        await until(lambda: len(entries(door.store)) == 2)
         with pytest.raises(openai.ConflictError, match="being written") as raised:
             await client.with_options(max_retries=0).chat.completions.retrieve(name)
         assert raised.value.code == "in_progress"
@@ -409,7 +427,7 @@ def test_whoever_has_an_answer_watches_no_longer(door: WordyDoor, monkeypatch: p
         await client.responses.create(model="main", input="hi", background=True)
         async for _ in await client.responses.retrieve(answer.id, stream=True):
             pass
-        await asyncio.sleep(0.2)
+        await until(lambda: set(begun) == set(ended))
 
     door.serve(work)
     assert len(begun) == 5
@@ -445,35 +463,33 @@ def test_what_the_send_policy_holds_back_is_not_told_piece_by_piece_either(
     assert len(Wordy.asked) >= 1
 
 
-@pytest.mark.parametrize(
-    ("body", "error", "param", "code"),
-    [
-        ({"model": "gpt-4"}, openai.NotFoundError, "model", "model_not_found"),
-        ({"extra_body": {"colour": "red"}}, openai.BadRequestError, "colour", "unknown_parameter"),
-        ({"tools": [{"type": "function"}]}, openai.BadRequestError, "tools", "unsupported_parameter"),
-        ({"response_format": {"type": "json_object"}}, openai.BadRequestError, "response_format", None),
-        ({"n": 2}, openai.BadRequestError, "n", "invalid_value"),
-        ({"messages": []}, openai.BadRequestError, "messages", "invalid_value"),
-        ({"messages": [{"role": "assistant", "content": "?"}]}, openai.BadRequestError, "messages", "invalid_value"),
-        ({"messages": [{"role": "user", "content": ""}]}, openai.BadRequestError, "messages", "invalid_value"),
-        (
-            {"messages": [{"role": "user", "content": [{"type": "hologram"}]}]},
-            openai.BadRequestError,
-            "messages[0].content[0]",
-            "invalid_value",
-        ),
-    ],
-)
-def test_what_is_wrong_with_a_call_is_said(
-    door: WordyDoor, body: dict[str, Any], error: type[openai.APIStatusError], param: str, code: str | None
-) -> None:
+WRONG: list[tuple[dict[str, Any], type[openai.APIStatusError], str, str | None]] = [
+    ({"model": "gpt-4"}, openai.NotFoundError, "model", "model_not_found"),
+    ({"extra_body": {"colour": "red"}}, openai.BadRequestError, "colour", "unknown_parameter"),
+    ({"tools": [{"type": "function"}]}, openai.BadRequestError, "tools", "unsupported_parameter"),
+    ({"response_format": {"type": "json_object"}}, openai.BadRequestError, "response_format", None),
+    ({"n": 2}, openai.BadRequestError, "n", "invalid_value"),
+    ({"messages": []}, openai.BadRequestError, "messages", "invalid_value"),
+    ({"messages": [{"role": "assistant", "content": "?"}]}, openai.BadRequestError, "messages", "invalid_value"),
+    ({"messages": [{"role": "user", "content": ""}]}, openai.BadRequestError, "messages", "invalid_value"),
+    (
+        {"messages": [{"role": "user", "content": [{"type": "hologram"}]}]},
+        openai.BadRequestError,
+        "messages[0].content[0]",
+        "invalid_value",
+    ),
+]
+
+
+def test_what_is_wrong_with_a_call_is_said(door: WordyDoor) -> None:
     token = door.token()
 
     async def work() -> None:
-        with pytest.raises(error) as raised:
-            await door.client(token).chat.completions.create(**({"model": "main", "messages": HI} | body))
-        assert raised.value.param == param
-        assert code is None or raised.value.code == code
+        for body, error, param, code in WRONG:
+            with pytest.raises(error) as raised:
+                await door.client(token).chat.completions.create(**({"model": "main", "messages": HI} | body))
+            assert raised.value.param == param, body
+            assert code is None or raised.value.code == code, body
 
     door.serve(work)
     assert entries(door.store) == []
@@ -551,48 +567,54 @@ def test_a_stream_shows_that_it_lives_and_leaves_nothing_behind(
         client = door.client(token)
         body: dict[str, Any] = {
             "model": "main",
-            "messages": [{"role": "user", "content": "slowly please"}],
+            "messages": [{"role": "user", "content": "held please"}],
             "stream": True,
         }
         url, headers = f"{door.url}/v1/chat/completions", {"Authorization": f"Bearer {token}"}
-        async with httpx2.AsyncClient(timeout=30) as plain:
-            told = await plain.post(url, json=body, headers=headers)
-        lines = [line for line in told.text.splitlines() if line]
+        lines: list[str] = []
+        async with (
+            httpx2.AsyncClient(timeout=DEADLINE, verify=False) as plain,
+            plain.stream("POST", url, json=body, headers=headers) as told,
+        ):
+            async for line in told.aiter_lines():
+                lines += [line] if line else []
+                if line == ": still here":
+                    Wordy.go_on.set()
         assert told.headers["content-type"].startswith("text/event-stream")
         assert ": still here" in lines
         assert lines[-1] == "data: [DONE]"
+        Wordy.go_on.clear()
         for _ in range(3):
             stream = await client.chat.completions.create(**body)
             await anext(aiter(stream))
             await stream.close()
+        Wordy.go_on.set()
         await door.quiet()
-        await asyncio.sleep(0.1)
-        assert door.premises is not None
-        assert door.premises.onlookers._by_lane == {}
+        await until(lambda: watching(door) == 0)
 
     door.serve(work)
     assert [state for _, state in entries(door.store)] == ["done"] * 4
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "sentence"),
-    [
-        (b"{", 400, "The body is not JSON."),
-        (b"[]", 400, "The body must be a JSON object."),
-        (b"\xff", 400, "The body is not UTF-8."),
-        (b"[" * 70 + b"]" * 70, 400, "The body is nested more than 64 levels deep."),
-        (b" " * 1_048_577, 413, "The body is longer than 1048576 bytes."),
-        (b"", 400, "Missing required parameter: 'model'."),
-    ],
-)
-def test_a_body_that_cannot_be_read_is_refused(door: WordyDoor, body: bytes, status: int, sentence: str) -> None:
+UNREADABLE = [
+    (b"{", 400, "The body is not JSON."),
+    (b"[]", 400, "The body must be a JSON object."),
+    (b"\xff", 400, "The body is not UTF-8."),
+    (b"[" * 70 + b"]" * 70, 400, "The body is nested more than 64 levels deep."),
+    (b" " * 1_048_577, 413, "The body is longer than 1048576 bytes."),
+    (b"", 400, "Missing required parameter: 'model'."),
+]
+
+
+def test_a_body_that_cannot_be_read_is_refused(door: WordyDoor) -> None:
     token = door.token()
 
     async def work() -> None:
-        async with httpx2.AsyncClient() as client:
-            headers = {"Authorization": f"Bearer {token}"}
-            found = await client.post(f"{door.url}/v1/chat/completions", content=body, headers=headers)
-        assert (found.status_code, found.json()["error"]["message"]) == (status, sentence)
+        headers = {"Authorization": f"Bearer {token}"}
+        async with httpx2.AsyncClient(timeout=DEADLINE, verify=False) as client:
+            for body, status, sentence in UNREADABLE:
+                found = await client.post(f"{door.url}/v1/chat/completions", content=body, headers=headers)
+                assert (found.status_code, found.json()["error"]["message"]) == (status, sentence)
 
     door.serve(work)
 
@@ -604,16 +626,15 @@ def test_with_too_many_before_it_a_message_is_not_taken(tmp_path: Path, monkeypa
         async def work() -> None:
             named = {"X-Segue-Conversation": "trip"}
             client = door.client(token, default_headers=named)
-            slow: list[Any] = [{"role": "user", "content": "slowly " * 8}]
+            slow: list[Any] = [{"role": "user", "content": "held please"}]
             running = asyncio.create_task(said(client, slow))
-            while entries(door.store) != [("slowly " * 8, "running")]:
-                await asyncio.sleep(0.02)
+            await until(lambda: entries(door.store) == [("held please", "running")])
             waiting = asyncio.create_task(said(client, list(HI)))
-            while len(entries(door.store)) < 2:
-                await asyncio.sleep(0.02)
+            await until(lambda: len(entries(door.store)) == 2)
             with pytest.raises(openai.InternalServerError) as raised:
                 await said(client, list(HI))
             assert (raised.value.status_code, raised.value.response.headers["retry-after"]) == (503, "5")
+            Wordy.go_on.set()
             await running
             assert await waiting == "You said: hi"
 

@@ -2,18 +2,18 @@
 
 import json
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from gateway_process import House, kill
 from openai import APIConnectionError, OpenAI
+from waiting import DEADLINE, wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.torture, pytest.mark.on_file]
 
 _ADDRESS = re.compile(r"Programs call (http://\S+), with a token")
-KEY, ASKED = "Idempotency-Key", "wait 4"
+KEY = "Idempotency-Key"
 _TOKEN = re.compile(r"segue_[0-9a-f]{8}_[0-9a-f]{64}")
 
 
@@ -26,13 +26,17 @@ def house(tmp_path: Path) -> Iterator[House]:
 
 def address(house: House, life: int) -> str:
     """Where the gateway listens in one of its lives."""
-    deadline = time.monotonic() + 40
-    while time.monotonic() < deadline:
-        found = _ADDRESS.findall(house.log.read_text()) if house.log.exists() else []
-        if len(found) >= life:
-            return str(found[life - 1])
-        time.sleep(0.05)
-    raise AssertionError(house.log.read_text())
+
+    def found() -> list[str]:
+        return _ADDRESS.findall(house.log.read_text()) if house.log.exists() else []
+
+    wait_until(lambda: len(found()) >= life, "an address in the log")
+    return found()[life - 1]
+
+
+def asked(house: House) -> str:
+    """Something that is answered when a file is there, which it is in the second life."""
+    return f"wait until {house.folder / 'go'}"
 
 
 def made_token(house: House) -> str:
@@ -45,8 +49,8 @@ def made_token(house: House) -> str:
 def cut_off(house: House, token: str, key: str) -> str:
     """Ask, and kill the gateway when the answer has begun; the name of the response."""
     life = house.begin()
-    with OpenAI(api_key=token, base_url=f"{address(house, 1)}/v1", max_retries=0, timeout=40) as client:
-        stream = client.responses.create(model="main", input=ASKED, stream=True, extra_headers={KEY: key})
+    with OpenAI(api_key=token, base_url=f"{address(house, 1)}/v1", max_retries=0, timeout=DEADLINE) as client:
+        stream = client.responses.create(model="main", input=asked(house), stream=True, extra_headers={KEY: key})
         created, *_ = (next(stream) for _ in range(2))
         assert created.type == "response.created"
         while next(stream).type != "response.output_text.delta":
@@ -54,6 +58,7 @@ def cut_off(house: House, token: str, key: str) -> str:
         kill(life)
         with pytest.raises(APIConnectionError):
             list(stream)
+    (house.folder / "go").touch()
     return created.response.id
 
 
@@ -68,12 +73,12 @@ def test_a_gateway_that_is_killed_answers_once(house: House, is_streamed: bool) 
     token = made_token(house)
     name = cut_off(house, token, "k1")
     house.begin()
-    with OpenAI(api_key=token, base_url=f"{address(house, 2)}/v1", max_retries=0, timeout=40) as client:
+    with OpenAI(api_key=token, base_url=f"{address(house, 2)}/v1", max_retries=0, timeout=DEADLINE) as client:
         if is_streamed:
-            *_, last = client.responses.create(model="main", input=ASKED, stream=True, extra_headers={KEY: "k1"})
+            *_, last = client.responses.create(model="main", input=asked(house), stream=True, extra_headers={KEY: "k1"})
             assert last.type == "response.completed"
-            assert (last.response.id, "You said: wait 4" in last.response.output_text) == (name, True)
-        assert over(client, name) == "You said: wait 4"
+            assert (last.response.id, f"You said: {asked(house)}" in last.response.output_text) == (name, True)
+        assert over(client, name) == f"You said: {asked(house)}"
         follow = client.responses.create(input="and?", previous_response_id=name)
         assert follow.output_text == "You said: and?"
     assert questions(house) == [4]  # a question, its answer, and what followed
@@ -84,17 +89,15 @@ def test_without_the_key_it_would_be_asked_twice(house: House) -> None:
     token = made_token(house)
     name = cut_off(house, token, "k1")
     house.begin()
-    with OpenAI(api_key=token, base_url=f"{address(house, 2)}/v1", max_retries=0, timeout=40) as client:
-        other = client.responses.create(model="main", input=ASKED, extra_headers={KEY: "k2"})
+    with OpenAI(api_key=token, base_url=f"{address(house, 2)}/v1", max_retries=0, timeout=DEADLINE) as client:
+        other = client.responses.create(model="main", input=asked(house), extra_headers={KEY: "k2"})
         assert other.id != name
         over(client, name)
     assert questions(house) == [2, 2]
 
 
 def over(client: OpenAI, name: str) -> str:
-    deadline = time.monotonic() + 40
-    while (found := client.responses.retrieve(name)).status in ("queued", "in_progress"):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_until(lambda: client.responses.retrieve(name).status not in ("queued", "in_progress"))
+    found = client.responses.retrieve(name)
     assert found.status == "completed"
     return found.output_text

@@ -8,6 +8,7 @@ from typing import Any
 import openai
 import pytest
 from openai.types.responses import Response
+from waiting import until
 from wordy_door import WordyDoor, entries, transcripts, wordy_door
 from wordy_model import Wordy
 
@@ -39,12 +40,11 @@ def told() -> list[tuple[str, Any]]:
 
 
 async def over(client: openai.AsyncOpenAI, response_id: str) -> Response:
-    async with asyncio.timeout(20):
-        while True:
-            found = await client.responses.retrieve(response_id)
-            if found.status not in ("queued", "in_progress"):
-                return found
-            await asyncio.sleep(0.02)
+    async def is_over() -> bool:
+        return (await client.responses.retrieve(response_id)).status not in ("queued", "in_progress")
+
+    await until(is_over)
+    return await client.responses.retrieve(response_id)
 
 
 def test_a_response_follows_another(door: WordyDoor) -> None:
@@ -157,15 +157,16 @@ def test_a_client_that_leaves_finds_its_response_later(door: WordyDoor) -> None:
 
     async def work() -> None:
         client = door.client(token)
-        stream = await client.responses.create(model="main", input="slowly please", stream=True)
+        stream = await client.responses.create(model="main", input="held please", stream=True)
         created = await anext(aiter(stream))
         assert created.type == "response.created"
         await stream.close()
+        Wordy.go_on.set()
         found = await over(client, created.response.id)
-        assert (found.status, found.output_text) == ("completed", "You said: slowly please")
+        assert (found.status, found.output_text) == ("completed", "You said: held please")
 
     door.serve(work)
-    assert entries(door.store) == [("slowly please", "done")]
+    assert entries(door.store) == [("held please", "done")]
 
 
 def test_a_response_in_the_background_is_fetched_or_cancelled(door: WordyDoor) -> None:
@@ -173,18 +174,23 @@ def test_a_response_in_the_background_is_fetched_or_cancelled(door: WordyDoor) -
 
     async def work() -> None:
         client = door.client(token)
-        first = await client.responses.create(model="main", input="slowly one", background=True)
+        first = await client.responses.create(model="main", input="held one", background=True)
         assert first.status in ("queued", "in_progress")
         assert first.background
         waiting = await client.responses.create(input="two", previous_response_id=first.id, background=True)
         gone = await client.responses.cancel(waiting.id)
         assert gone.status == "cancelled"
+        Wordy.go_on.set()
         done = await over(client, first.id)
-        assert (done.status, done.output_text) == ("completed", "You said: slowly one")
+        assert (done.status, done.output_text) == ("completed", "You said: held one")
         assert (await client.responses.cancel(first.id)).status == "completed"
-        long = await client.responses.create(model="main", input="slowly " * 50, background=True)
-        while (await client.responses.retrieve(long.id)).status != "in_progress":
-            await asyncio.sleep(0.02)
+        Wordy.go_on.clear()
+        long = await client.responses.create(model="main", input="held for long", background=True)
+
+        async def is_begun() -> bool:
+            return (await client.responses.retrieve(long.id)).status == "in_progress"
+
+        await until(is_begun)
         stopped = await client.responses.cancel(long.id)
         assert stopped.status == "cancelled"
 
@@ -256,33 +262,31 @@ def test_a_response_that_fails_says_why(door: WordyDoor) -> None:
     door.serve(work)
 
 
-@pytest.mark.parametrize(
-    ("body", "error", "param"),
-    [
-        ({"model": "gpt-4"}, openai.NotFoundError, "model"),
-        ({"previous_response_id": "resp_none"}, openai.NotFoundError, "previous_response_id"),
-        ({"conversation": "conv_none"}, openai.NotFoundError, None),
-        ({"conversation": "none"}, openai.NotFoundError, None),
-        ({"conversation": "conv_a", "previous_response_id": "resp_b"}, openai.BadRequestError, "previous_response_id"),
-        ({"extra_body": {"colour": 1}}, openai.BadRequestError, "colour"),
-        ({"tools": [{"type": "web_search"}]}, openai.BadRequestError, "tools"),
-        ({"text": {"format": {"type": "json_object"}}}, openai.BadRequestError, "text.format"),
-        ({"input": []}, openai.BadRequestError, "input"),
-        ({"input": [{"type": "function_call_output", "call_id": "x", "output": "y"}]}, openai.BadRequestError, "input"),
-        ({"input": [{"role": "king", "content": "y"}]}, openai.BadRequestError, "input[0].role"),
-        ({"input": [{"content": "y"}]}, openai.BadRequestError, "input[0].type"),
-        ({"input": [{"type": "item_reference", "id": "x"}]}, openai.BadRequestError, "input[0]"),
-    ],
-)
-def test_what_is_wrong_with_a_call_is_said(
-    door: WordyDoor, body: dict[str, Any], error: type[openai.APIStatusError], param: str | None
-) -> None:
+WRONG: list[tuple[dict[str, Any], type[openai.APIStatusError], str | None]] = [
+    ({"model": "gpt-4"}, openai.NotFoundError, "model"),
+    ({"previous_response_id": "resp_none"}, openai.NotFoundError, "previous_response_id"),
+    ({"conversation": "conv_none"}, openai.NotFoundError, None),
+    ({"conversation": "none"}, openai.NotFoundError, None),
+    ({"conversation": "conv_a", "previous_response_id": "resp_b"}, openai.BadRequestError, "previous_response_id"),
+    ({"extra_body": {"colour": 1}}, openai.BadRequestError, "colour"),
+    ({"tools": [{"type": "web_search"}]}, openai.BadRequestError, "tools"),
+    ({"text": {"format": {"type": "json_object"}}}, openai.BadRequestError, "text.format"),
+    ({"input": []}, openai.BadRequestError, "input"),
+    ({"input": [{"type": "function_call_output", "call_id": "x", "output": "y"}]}, openai.BadRequestError, "input"),
+    ({"input": [{"role": "king", "content": "y"}]}, openai.BadRequestError, "input[0].role"),
+    ({"input": [{"content": "y"}]}, openai.BadRequestError, "input[0].type"),
+    ({"input": [{"type": "item_reference", "id": "x"}]}, openai.BadRequestError, "input[0]"),
+]
+
+
+def test_what_is_wrong_with_a_call_is_said(door: WordyDoor) -> None:
     token = door.token()
 
     async def work() -> None:
-        with pytest.raises(error) as raised:
-            await door.client(token).responses.create(**({"model": "main", "input": "hi"} | body))
-        assert raised.value.param == param
+        for body, error, param in WRONG:
+            with pytest.raises(error) as raised:
+                await door.client(token).responses.create(**({"model": "main", "input": "hi"} | body))
+            assert raised.value.param == param, body
 
     door.serve(work)
     assert entries(door.store) == []

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 from gateway_there import There, gateway_at
+from torture_rounds import rounds
+from waiting import DEADLINE
 
 from segue.web.document import document
 from segue.web.rpc.catalogue import METHODS
 
-EXAMPLES, FEW_EXAMPLES = 40, 20
+EXAMPLES, FEW_EXAMPLES = rounds(15, in_torture=40), rounds(8, in_torture=20)
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +42,7 @@ def _long(model: type) -> str:
 
 
 @pytest.mark.process
+@pytest.mark.torture
 def test_somebody_who_only_read_the_document_is_not_deceived(there: There, tmp_path: Path) -> None:
     """JSON-RPC says in its answer that something was wrong, so that no status is looked at for that."""
     phases = ("--phases", "examples,coverage,fuzzing", "-n", str(EXAMPLES))
@@ -47,6 +50,7 @@ def test_somebody_who_only_read_the_document_is_not_deceived(there: There, tmp_p
 
 
 @pytest.mark.process
+@pytest.mark.torture
 def test_somebody_who_only_read_what_openai_has_is_not_deceived(there: There, tmp_path: Path) -> None:
     """What items and messages must be is said in sentences, so that not everything of the right form is taken.
 
@@ -63,7 +67,7 @@ def call_as_written(there: There, folder: Path, excluded: str, *which: str) -> N
         *("-H", f"Authorization: Bearer {there.token}"),
         *("--seed", "1", "--exclude-checks", excluded, "--no-color"),
     ]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=110)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=5 * DEADLINE)
     assert done.returncode == 0, done.stdout[-8000:]
     assert "generated" in done.stdout
     assert "Traceback" not in there.log

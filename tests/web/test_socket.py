@@ -1,6 +1,7 @@
 """Programs that stay connected are told what happens, and miss nothing when they come back."""
 
 import asyncio
+import itertools
 import json
 import os
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from open_door import Line, OpenDoor, request
 from serving_house import use_obedient_model, write_settings
+from waiting import DEADLINE, until
 from websockets.exceptions import InvalidStatus
 
 from segue.core.credentials import Level
@@ -18,9 +20,10 @@ from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.facade.session_db import SessionDB
 from segue.sessions.tokens import take_token_back
 from segue.testing import Stage
+from segue.web import following
 from segue.web import socket as socket_module
 
-TALK = {"conversation": "trip", "wait_seconds": 30}
+TALK = {"conversation": "trip", "wait_seconds": DEADLINE}
 
 
 @pytest.fixture
@@ -29,10 +32,6 @@ def door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenDoor]:
     opened = OpenDoor(write_settings(tmp_path / "home", gateway={"port": 0}), {"scripted": Stage()})
     yield opened
     opened.close()
-
-
-def has_heard(line: Line, most: int, _told: object) -> bool:
-    return len(line.said()) >= most
 
 
 def has_said(words: str) -> Any:
@@ -59,28 +58,33 @@ def test_whoever_comes_back_with_a_cursor_has_missed_nothing(door: OpenDoor) -> 
     """The connection breaks at any moment, without a farewell, while much is said, also across new conversations."""
     token = door.token()
     expected: list[tuple[str, str]] = []
-    for number in range(30):
-        expected += [("user", f"line {number}"), ("assistant", f"You said: line {number}")]
+    heard: list[tuple[str, str]] = []
+    breaks = 0
+    talking: asyncio.Task[None]
 
     async def talk() -> None:
-        for number in range(30):
+        for number in itertools.count():
+            if number >= 9 and breaks > 5:
+                return
             await door.ask(token, "chat.send", text=f"line {number}", **TALK)
-            if number in (9, 19):
+            expected.extend([("user", f"line {number}"), ("assistant", f"You said: line {number}")])
+            if number % 3 == 2:
                 await door.ask(token, "chat.send", text="/new", **TALK)
 
+    def is_enough(line: Line, wanted: int) -> bool:
+        is_all = talking.done() and len(heard) + len(line.said()) >= len(expected)
+        return is_all or len(line.said()) >= wanted
+
     async def work() -> None:
-        heard: list[tuple[str, str]] = []
-        cursor: str | None = None
+        nonlocal breaks, talking
         await door.ask(token, "chat.send", text="first of all", **TALK)
-        start = (await door.ask(token, "chat.history", conversation="trip"))["cursor"]
+        cursor = (await door.ask(token, "chat.history", conversation="trip"))["cursor"]
         talking = asyncio.create_task(talk())
-        cursor, breaks = start, 0
-        while len(heard) < len(expected):
+        while not talking.done() or len(heard) < len(expected):
             async with door.socket(token) as line:
                 await line.ask("chat.subscribe", conversation="trip", cursor=cursor)
-                wanted = min(1 + breaks % 3, len(expected) - len(heard))
-                await line.until(partial(has_heard, line, wanted))
-                heard += line.said()
+                await until(partial(is_enough, line, 1 + breaks % 3))
+                heard.extend(line.said())
                 for one in line.told:
                     cursor = one.get("cursor") or (one.get("message") or {}).get("cursor") or cursor
                 line.connection.transport.abort()  # nobody says goodbye
@@ -89,7 +93,7 @@ def test_whoever_comes_back_with_a_cursor_has_missed_nothing(door: OpenDoor) -> 
         assert heard == expected
         assert breaks > 5
 
-    door.serve(work, 90)
+    door.serve(work)
 
 
 def test_without_its_cursor_the_same_client_would_miss_something(door: OpenDoor) -> None:
@@ -110,7 +114,28 @@ def test_without_its_cursor_the_same_client_would_miss_something(door: OpenDoor)
     door.serve(work)
 
 
-def test_what_another_process_writes_is_told_within_a_second(door: OpenDoor) -> None:
+class Looks:
+    """How often whoever follows something has looked whether there is more."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.ended = 0
+        look = following.Subscription._look_and_tell
+
+        async def seen(subscription: Any, *arguments: Any) -> None:
+            await look(subscription, *arguments)
+            self.ended += 1
+
+        monkeypatch.setattr(following.Subscription, "_look_and_tell", seen)
+
+    async def more(self, times: int = 2) -> None:
+        wanted = self.ended + times
+        await until(lambda: self.ended >= wanted)
+
+
+def test_what_another_process_writes_is_told_within_a_second(door: OpenDoor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the next look, of which there are two in a second; one may just have begun."""
+    assert following.LOOK_SECONDS <= 0.5
+    looks = Looks(monkeypatch)
     token = door.token()
 
     async def work() -> None:
@@ -119,13 +144,16 @@ def test_what_another_process_writes_is_told_within_a_second(door: OpenDoor) -> 
         async with door.socket(token) as line:
             await line.ask("chat.subscribe", session_id="s1")
             await asyncio.to_thread(other.append_message, "s1", "user", "from the terminal")
-            await line.until(has_said("from the terminal"), 1.5)
+            written = looks.ended
+            await line.until(has_said("from the terminal"))
+            assert looks.ended <= written + 2
         other.close()
 
     door.serve(work)
 
 
-def test_a_token_that_is_taken_back_ends_its_connections(door: OpenDoor) -> None:
+def test_a_token_that_is_taken_back_ends_its_connections(door: OpenDoor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket_module, "CHECK_SECONDS", 0.05)
     token = door.token("phone")
     door.token("laptop")
 
@@ -133,18 +161,21 @@ def test_a_token_that_is_taken_back_ends_its_connections(door: OpenDoor) -> None
         async with door.socket(token) as line:
             assert (await line.ask("health"))["is_well"]
             door.revoke("phone")
-            await asyncio.wait_for(line.connection.wait_closed(), 5)
+            await asyncio.wait_for(line.connection.wait_closed(), DEADLINE)
             assert line.connection.close_code == 1008
 
     door.serve(work)
 
 
-def test_nobody_follows_what_is_not_theirs(door: OpenDoor) -> None:
+def test_nobody_follows_what_is_not_theirs(door: OpenDoor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "LOOK_SECONDS", 0.05)
+    looks = Looks(monkeypatch)
     owner, alice = door.token(), door.token("alice", Level.ADMIN, "telegram:1")
 
     async def work() -> None:
         sent = await door.ask(owner, "chat.send", text="mine", **TALK)
-        async with door.socket(alice) as line:
+        async with door.socket(owner) as hers, door.socket(alice) as line:
+            await hers.ask("chat.subscribe", conversation="trip")
             for where in (
                 {"session_id": sent["session_id"]},
                 {"lane_key": sent["lane_key"]},
@@ -154,7 +185,9 @@ def test_nobody_follows_what_is_not_theirs(door: OpenDoor) -> None:
                 answer = await line.ask("chat.subscribe", **where)
                 assert answer.get("code") == -32001, (where, answer)
             await door.ask(owner, "chat.send", text="mine again", **TALK)
-            await asyncio.sleep(0.7)
+            await hers.until(has_said("You said: mine again"))
+            await looks.more()
+            await line.ask("health")
             assert line.told == []
 
     door.serve(work)
@@ -185,7 +218,7 @@ def test_a_message_that_is_no_text_or_too_long_ends_the_connection_and_nothing_e
 
     async def closed(line: Line, said: Any) -> int | None:
         await line.connection.send(said)
-        await asyncio.wait_for(line.connection.wait_closed(), 10)
+        await asyncio.wait_for(line.connection.wait_closed(), DEADLINE)
         return line.connection.close_code
 
     async def work() -> None:
@@ -243,7 +276,11 @@ def test_a_conversation_is_followed_into_its_summary(door: OpenDoor) -> None:
     door.serve(work)
 
 
-def test_nobody_is_told_of_words_in_a_lane_that_is_not_theirs_whatever_cursor_they_have(door: OpenDoor) -> None:
+def test_nobody_is_told_of_words_in_a_lane_that_is_not_theirs_whatever_cursor_they_have(
+    door: OpenDoor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = Looks(monkeypatch)
+    monkeypatch.setattr(following, "LOOK_SECONDS", 0.05)
     alice = door.token("alice", Level.WRITE, "telegram:111")
     bob = door.token("bob", Level.WRITE, "telegram:222")
 
@@ -260,7 +297,9 @@ def test_nobody_is_told_of_words_in_a_lane_that_is_not_theirs_whatever_cursor_th
             await line.ask("chat.subscribe", conversation="trip")
             door.store.write(OWNER, take_token_back, "alice")
             first = door.token("alice", Level.WRITE, "telegram:111")
-            await door.ask(first, "chat.send", text="wait 0.3", **TALK)
+            await door.ask(first, "chat.send", text="wait 0.1", **TALK)
+            await looks.more()
+            await line.ask("health")
             assert line.told == []
 
     door.serve(work)
@@ -298,15 +337,20 @@ def test_what_is_sent_over_one_connection_is_put_down_in_its_order(door: OpenDoo
 
 
 def test_too_many_requests_at_once_are_refused_and_the_others_are_answered(
-    door: OpenDoor, monkeypatch: pytest.MonkeyPatch
+    door: OpenDoor, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(socket_module, "MOST_AT_ONCE", 3)
     token = door.token()
+    go = tmp_path / "go"
 
     async def work() -> None:
         async with door.socket(token) as line:
-            wish = {"text": "wait 1", "wait_seconds": 20}
-            waiting = [line.ask("chat.send", conversation=f"c{number}", **wish) for number in range(5)]
+            wish = {"text": f"wait until {go}", "wait_seconds": DEADLINE}
+            waiting = [
+                asyncio.create_task(line.ask("chat.send", conversation=f"c{number}", **wish)) for number in range(5)
+            ]
+            await until(lambda: sum(one.done() for one in waiting) == 2)
+            go.touch()
             answers = await asyncio.gather(*waiting)
             assert sorted(answer.get("code", 0) for answer in answers) == [-32002, -32002, 0, 0, 0]
             assert (await line.ask("health"))["is_well"]
@@ -315,8 +359,18 @@ def test_too_many_requests_at_once_are_refused_and_the_others_are_answered(
 
 
 def test_whoever_does_not_read_is_left(door: OpenDoor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(socket_module, "SENDING_SECONDS", 0.5)
+    monkeypatch.setattr(socket_module, "SENDING_SECONDS", 0.2)
     token = door.token()
+    ended: list[bool] = []
+    run = socket_module.Socket.run
+
+    async def seen(connection: socket_module.Socket) -> None:
+        try:
+            await run(connection)
+        finally:
+            ended.append(True)
+
+    monkeypatch.setattr(socket_module.Socket, "run", seen)
 
     async def work() -> None:
         other = SessionDB(door.settings.database_path)
@@ -331,12 +385,10 @@ def test_whoever_does_not_read_is_left(door: OpenDoor, monkeypatch: pytest.Monke
         )
         await reader.readuntil(b"\r\n\r\n")
         asked = json.dumps(request("chat.history", session_id="s1")).encode()
-        for _ in range(20):
+        for _ in range(10):
             writer.write(b"\x81\xfe" + len(asked).to_bytes(2, "big") + b"\0\0\0\0" + asked)
         assert door.premises is not None
-        async with asyncio.timeout(20):
-            while len(asyncio.all_tasks()) and any("Socket" in repr(task) for task in asyncio.all_tasks()):
-                await asyncio.sleep(0.1)
+        await until(lambda: ended)
         writer.transport.abort()
         other.close()
 

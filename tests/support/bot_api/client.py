@@ -1,11 +1,9 @@
 """The side of the tests: starts the server, makes worlds in it, and looks at what a bot did there."""
 
-import asyncio
 import base64
 import json
 import os
 import subprocess
-import time
 from collections.abc import Callable, Sequence
 from http.client import HTTPConnection
 from itertools import pairwise
@@ -13,16 +11,38 @@ from pathlib import Path
 from typing import Any
 
 from counterparts import counterparts_python
+from waiting import DEADLINE, until, wait_until
 
 from bot_api.records import Call, Delivery, Entities, Kept, State, Untaken, Upload, Version
 from bot_api.troubles import Kind
 
 _SUPPORT = Path(__file__).parents[1]
-_TRIES_EVERY = 0.02
 
 
 class BotApi:
-    """The running server."""
+    """A running server, on which there is room for many worlds."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+
+    def world(self, **bot: Any) -> "World":
+        """A bot that nobody has talked to, with these details in its getMe."""
+        return World(self, self.do(None, "open", **bot))
+
+    def do(self, world: str | None, doing: str, /, **told: Any) -> Any:
+        connection = HTTPConnection("127.0.0.1", self._port, timeout=DEADLINE)
+        try:
+            asked = json.dumps({"world": world, "do": doing, "with": told})
+            connection.request("POST", "/", asked, {"Content-Type": "application/json"})
+            answer = json.load(connection.getresponse())
+        finally:
+            connection.close()
+        assert "error" not in answer, answer["error"]
+        return answer["result"]
+
+
+class BotApiServer:
+    """The process."""
 
     def __init__(self) -> None:
         path = os.pathsep.join([str(_SUPPORT), str(_SUPPORT / "without_network")])
@@ -36,26 +56,12 @@ class BotApi:
         assert self._process.stdout is not None
         said = self._process.stdout.readline()
         assert said, "The Bot API server did not start."
-        self._port = int(json.loads(said)["port"])
-
-    def world(self, **bot: Any) -> "World":
-        """A bot that nobody has talked to, with these details in its getMe."""
-        return World(self, self.do(None, "open", **bot))
+        self.address: dict[str, Any] = json.loads(said)
+        """What a `BotApi` is made of."""
 
     def close(self) -> None:
-        self._process.terminate()
-        self._process.communicate(timeout=10)
-
-    def do(self, world: str | None, doing: str, /, **told: Any) -> Any:
-        connection = HTTPConnection("127.0.0.1", self._port, timeout=30)
-        try:
-            asked = json.dumps({"world": world, "do": doing, "with": told})
-            connection.request("POST", "/", asked, {"Content-Type": "application/json"})
-            answer = json.load(connection.getresponse())
-        finally:
-            connection.close()
-        assert "error" not in answer, answer["error"]
-        return answer["result"]
+        self._process.kill()
+        self._process.communicate(timeout=DEADLINE)
 
 
 class World:
@@ -220,17 +226,12 @@ class World:
         self._do("forgive")
         return complaints
 
-    async def until(self, holds: Callable[[], bool], seconds: float = 20) -> None:
+    async def until(self, holds: Callable[[], bool]) -> None:
         """Wait in a loop of asyncio, where the bot may be at work."""
-        async with asyncio.timeout(seconds):
-            while not holds():
-                await asyncio.sleep(_TRIES_EVERY)
+        await until(holds)
 
-    def wait(self, holds: Callable[[], bool], seconds: float = 20) -> None:
-        deadline = time.monotonic() + seconds
-        while not holds():
-            assert time.monotonic() < deadline, "It did not happen in time."
-            time.sleep(_TRIES_EVERY)
+    def wait(self, holds: Callable[[], bool]) -> None:
+        wait_until(holds)
 
     def _do(self, doing: str, /, **told: Any) -> Any:
         return self._api.do(self.token, doing, **told)

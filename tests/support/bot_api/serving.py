@@ -50,9 +50,10 @@ _METHODS: dict[str, Callable[[methods.Asked], Any]] = {
 class Serving:
     def __init__(self, world: World) -> None:
         self.world = world
-        self.port = 0
         self._site: web.SockSite | None = None
-        self._closed: socket.socket | None = None
+        self._held = _bound(0)
+        """Keeps the port ours while nobody listens there."""
+        self.port: int = self._held.getsockname()[1]
         app = web.Application(client_max_size=_MOST)
         app.router.add_route("*", r"/bot{token:[^/]+}/{method:[^/]+}", self._answer_call)
         app.router.add_get(r"/file/bot{token:[^/]+}/{path:.+}", self._answer_download)
@@ -65,9 +66,7 @@ class Serving:
     async def up(self) -> None:
         """Listen, on the same port as before."""
         if self._site is None:
-            listening, self._closed = self._closed or self._bound(), None
-            self.port = listening.getsockname()[1]
-            self._site = web.SockSite(self._runner, listening)
+            self._site = web.SockSite(self._runner, _bound(self.port))
             await self._site.start()
 
     async def down(self) -> None:
@@ -75,23 +74,15 @@ class Serving:
         site, self._site = self._site, None
         if site is not None:
             await site.stop()
-            self._closed = self._bound()
             for connection in self._runner.server.connections if self._runner.server else []:
                 if connection.transport is not None:
                     connection.transport.abort()
 
     async def close(self) -> None:
         await self.down()
-        if self._closed is not None:
-            self._closed.close()
+        self._held.close()
         await receiving.end_webhook(self.world)
         await self._runner.cleanup()
-
-    def _bound(self) -> socket.socket:
-        bound = socket.socket()
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind(("127.0.0.1", self.port))
-        return bound
 
     async def _answer_call(self, request: web.Request) -> web.StreamResponse:
         at = time.monotonic()
@@ -217,6 +208,13 @@ async def _cut(request: web.Request, body: bytes) -> web.StreamResponse:
     if request.transport is not None:
         request.transport.close()
     return response
+
+
+def _bound(port: int) -> socket.socket:
+    bound = socket.socket()
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # beside the one that holds the port
+    bound.bind(("127.0.0.1", port))
+    return bound
 
 
 def _broken(request: web.Request) -> web.StreamResponse:
