@@ -35,6 +35,13 @@ class Endpoint(NamedTuple):
     """The variable that the key came from; empty when none is needed."""
     models: tuple[str, ...] = ()
     """What it offers, as far as it is known; the first is what it answers with by itself."""
+    named: tuple[str, ...] = ()
+    """Further models of it that the settings name. They are recognised; none is taken while nothing is asked for."""
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Every model of it that a name may mean."""
+        return tuple(dict.fromkeys((*self.models, *self.named)))
 
     def __repr__(self) -> str:
         return f"Endpoint({self.provider!r}, {self.kind!r}, {self.address!r})"
@@ -158,20 +165,23 @@ def _default(endpoints: Sequence[Endpoint]) -> ModelName | NotChosen:
     for endpoint in endpoints:
         if endpoint.models:
             return ModelName(endpoint, endpoint.models[0])
-    return NotChosen(f"{endpoints[0].provider} says of no model that it has it: name one with `model:` in config.yaml.")
+    provider = endpoints[0].provider
+    return NotChosen(
+        f"No model of {provider} is known: name one as {provider}/MODEL, or list them with `models:` in config.yaml."
+    )
 
 
 def _named(wanted: str, endpoints: Sequence[Endpoint]) -> ModelName | NotChosen | None:
     """What is said in full: a model, a provider, or both."""
     for endpoint in endpoints:
-        if wanted in endpoint.models:
+        if wanted in endpoint.known:
             return ModelName(endpoint, wanted)
     for endpoint in endpoints:
-        if wanted.lower() == endpoint.provider:
-            return _default([endpoint])
+        if wanted.lower() == endpoint.provider.lower():
+            return _default([endpoint._replace(models=endpoint.known)])
     provider, slash, name = wanted.partition("/")
     for endpoint in endpoints:
-        if slash and name and provider.lower() == endpoint.provider:
+        if slash and name and provider.lower() == endpoint.provider.lower():
             return ModelName(endpoint, name)
     missing = _missing_key(wanted)
     return NotChosen(missing) if missing and not _routes(endpoints, wanted) else None
@@ -195,7 +205,7 @@ def _fuzzy(wanted: str, endpoints: Sequence[Endpoint]) -> ModelName | NotChosen:
 def _fits(wanted: str, endpoints: Sequence[Endpoint]) -> Iterator[ModelName]:
     part = _plain(wanted)
     for endpoint in endpoints:
-        for name in endpoint.models:
+        for name in endpoint.known:
             if _plain(name) == part or (len(part) >= SHORTEST_FUZZY and part in _plain(name)):
                 yield ModelName(endpoint, name)
 
@@ -275,6 +285,14 @@ def _look(provider: str, base_url: str) -> Endpoint | None:
         connection.close()
     models = _listed(listed)
     return Endpoint(provider, "openai", base_url, models=models) if models else None
+
+
+def with_listed_models(endpoint: Endpoint) -> Endpoint:
+    """Add what a server on this machine lists to an endpoint of the settings that names no models itself."""
+    if endpoint.models or not endpoint.is_local or endpoint.kind != "openai":
+        return endpoint
+    (found,) = local_endpoints([(endpoint.provider, endpoint.base_url)]) or [None]
+    return endpoint if found is None else endpoint._replace(named=(*endpoint.named, *found.models))
 
 
 def _listed(answer: Any) -> tuple[str, ...]:

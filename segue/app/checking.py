@@ -63,8 +63,17 @@ def named_models(settings: Settings) -> dict[str, str]:
 
 
 def configured(settings: Settings) -> list[Endpoint]:
-    """The places that the settings name themselves."""
+    """Return the endpoints of `providers`, each with the models of it that the settings name anywhere."""
+    names = [name.partition("/")[::2] for name in dict.fromkeys(named_models(settings).values())]
     return [
-        Endpoint(name, one.kind.value, one.base_url, one.api_key, f"providers.{name}.api_key")
+        Endpoint(
+            provider=name,
+            kind=one.kind.value,
+            base_url=one.base_url,
+            key=one.api_key,
+            key_name=f"providers.{name}.api_key",
+            models=one.models,
+            named=tuple(model for provider, model in names if model and provider.lower() == name.lower()),
+        )
         for name, one in settings.providers.items()
     ]

@@ -14,6 +14,7 @@ from segue.agent.choosing import (
     local_endpoints,
     meant,
     provider_in,
+    with_listed_models,
 )
 from segue.agent.loop import Loop
 from segue.agent.providers.model import ProviderModel, warm_up
@@ -122,6 +123,7 @@ class Crew:
 
     def _look(self) -> None:
         """A server on this machine counts when nothing else is there or somebody named it; what is used is loaded."""
+        self._endpoints = [with_listed_models(one) for one in self._endpoints]
         if not self._endpoints:
             self._look_here()
         for name in named_models(self._settings).values():

@@ -63,6 +63,13 @@ class ProviderSettings:
             Secret("a text", _is_word_or_nothing), "Its key, best taken from the environment; a local one has none."
         ),
     )
+    models: tuple[str, ...] = field(
+        default=(),
+        metadata=about(
+            Listing(Text("a model", is_word)),
+            "Its models, the default first. They can be named without the provider, or by a part of six characters.",
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,7 @@ providers:
     kind: openai
     base_url: https://models.example.org/v1
     api_key: ${MINE_API_KEY}
+    models: [some-model, small-model]
 """
 _ABOUT_PROVIDERS = (
     "`kind` is `openai` or `anthropic`; the address of the first is what stands before `/chat/completions`, mostly with"
@@ -70,8 +71,9 @@ _PLACES = f"""\
 ```yaml
 {_PROVIDERS}```
 
-{_ABOUT_PROVIDERS} A server on this machine needs no `api_key`. Such a place says of no model that it
-has it, so its models are named in full: `model: mine/some-model`, `-m mine/some-model`, or an alias for that.
+{_ABOUT_PROVIDERS} A server on this machine needs no `api_key`. Any of its models can be named in full:
+`model: mine/some-model`, `-m mine/some-model`, or an alias for that. Those in `models`, and those that another setting
+names or a server on this machine lists, can be named alone, too.
 """
 
 _TIME_ZONES = """\

@@ -100,7 +100,7 @@ class Settings:
             Table(
                 Text("a word", is_word),
                 Section(ProviderSettings),
-                "a mapping from a name to kind, base_url and api_key",
+                "a mapping from a name to kind, base_url, api_key and models",
             ),
             "Places with models beside those whose keys are in the environment.",
         ),

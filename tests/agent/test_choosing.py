@@ -20,6 +20,7 @@ from segue.agent.choosing import (
     endpoints_from,
     local_endpoints,
     meant,
+    with_listed_models,
 )
 
 ANTHROPIC = Endpoint("anthropic", "anthropic", "https://a", "k", "K", ("claude-sonnet-5-5", "claude-haiku-5-5"))
@@ -27,6 +28,8 @@ OPENAI = Endpoint("openai", "openai", "https://o", "k", "K", ("gpt-5.5", "gpt-5.
 OPENROUTER = Endpoint("openrouter", "openai", "https://r", "k", "K", ("anthropic/claude-sonnet-5.5",))
 OLLAMA = Endpoint("ollama", "openai", "http://127.0.0.1:11434/v1", models=("qwen3:8b", "hf.co/some/model:latest"))
 EMPTY = Endpoint("mine", "openai", "http://127.0.0.1:1/v1")
+NAMED = Endpoint("mine", "openai", "http://127.0.0.1:1/v1", named=("granite-4-tiny",))
+LISTED = Endpoint("Work", "openai", "https://w/v1", models=("glm-4.6-air",))
 ALL = (ANTHROPIC, OPENAI, OLLAMA)
 ALIASES = {"fast": "openai/gpt-5.4-mini", "home": "ollama", "odd": " gpt-5.5 "}
 
@@ -35,7 +38,14 @@ CHOICES = [
     (None, ALL, ("anthropic", "claude-sonnet-5-5")),
     ("", (OLLAMA, OPENAI), ("ollama", "qwen3:8b")),
     (None, (EMPTY, OPENAI), ("openai", "gpt-5.5")),
-    (None, (EMPTY,), "name one with `model:`"),
+    (None, (EMPTY,), "No model of mine is known: name one as mine/MODEL"),
+    (None, (NAMED, OPENAI), ("openai", "gpt-5.5")),  # what is only named is not taken by itself
+    (None, (LISTED, OPENAI), ("Work", "glm-4.6-air")),
+    ("work", (OPENAI, LISTED), ("Work", "glm-4.6-air")),
+    ("mine", (OPENAI, NAMED), ("mine", "granite-4-tiny")),
+    ("granite", (OPENAI, NAMED), ("mine", "granite-4-tiny")),
+    ("GLM 4.6 A", (OPENAI, LISTED), ("Work", "glm-4.6-air")),
+    ("WORK/other", (OPENAI, LISTED), ("Work", "other")),
     (None, (), NO_MODEL),
     ("openai", (), "set OPENAI_API_KEY"),
     ("fast", ALL, ("openai", "gpt-5.4-mini")),
@@ -155,6 +165,14 @@ def test_a_server_on_this_machine_is_found_with_what_it_offers(
     (found,) = local_endpoints([("lmstudio", "http://127.0.0.1:9/v1"), place(listing)])
     assert (found.provider, found.models, found.key) == ("ollama", ("qwen3:8b", "llama3"), "")
     assert found.is_local
+
+
+def test_models_that_a_configured_server_on_this_machine_lists_can_be_named(listing: ThreadingHTTPServer) -> None:
+    listing.may_answer.set()  # type: ignore[attr-defined]
+    mine = with_listed_models(EMPTY._replace(base_url=place(listing)[1]))
+    assert meant("qwen3:8b", {}, [mine, OPENAI]) == "qwen3:8b"
+    assert choose("mine", {}, [OPENAI, mine]) == ModelName(mine._replace(models=mine.known), "qwen3:8b")
+    assert choose(None, {}, [mine, OPENAI]) == ModelName(OPENAI, "gpt-5.5")
 
 
 def test_one_that_dawdles_is_not_waited_for(listing: ThreadingHTTPServer) -> None:

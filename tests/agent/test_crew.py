@@ -108,6 +108,17 @@ def test_a_server_on_this_machine_is_looked_for_when_it_is_named(
     assert crew.resolve("mine" if "aliases" in raw.get("models", {}) else "ollama/llama3") == "ollama/llama3"
 
 
+@pytest.mark.usefixtures("local")
+@pytest.mark.parametrize("word", ["mine", "small-model", "granite-4", "MINE"])
+def test_new_recognises_a_configured_provider_and_its_models(tmp_path: Path, word: str) -> None:
+    mine = {"base_url": "https://models.example.org/v1", "models": ["some-model", "small-model"]}
+    raw = {"providers": {"mine": mine}, "models": {"aliases": {"tiny": "mine/granite-4-tiny"}}}
+    crew = crew_of(tmp_path, raw, OPENAI)
+    assert crew.meant(word) == word
+    assert crew.resolve(word).startswith("mine/")
+    assert crew.meant("please") is None
+
+
 def test_an_agent_of_ones_own_is_found_in_the_home(tmp_path: Path, module: str) -> None:
     assert load_entry(f"{module}:answer", tmp_path)([]) == "yes"
     with pytest.raises(Invalid, match="no function"):
