@@ -8,6 +8,7 @@ import re
 from enum import StrEnum
 from typing import NamedTuple
 
+from segue.core.phone_ids import is_among
 from segue.core.sources import SessionSource
 from segue.core.text import storable
 
@@ -113,7 +114,7 @@ def _role(source: SessionSource, rules: AccessRules, known_as: Role | None) -> R
     """What the sender is to us. A bot is never an owner, whatever it is called."""
     if known_as is not None:
         return Role.PERSON if source.is_bot else known_as
-    is_listed = bool(source.peer) and source.peer in rules.allow
+    is_listed = bool(source.peer) and is_among(source.platform, source.peer, rules.allow)
     has_role = bool(rules.allow_roles) and source.role_authorized
     return Role.PERSON if is_listed or has_role else None
 

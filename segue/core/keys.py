@@ -10,7 +10,7 @@ So two lanes never share a key, and a key can be read back into its lane.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Self
@@ -18,6 +18,7 @@ from typing import Self
 from segue.core import sources
 from segue.core.errors import InvalidKey, InvalidSource
 from segue.core.ids import LaneKey, encode_segment
+from segue.core.phone_ids import WHATSAPP, canonical_id, is_among, is_number
 from segue.core.sharing import DmScope
 from segue.core.sources import SessionSource
 
@@ -120,12 +121,17 @@ class KeyRules:
 
     def linked_name(self, platform: str, peer: str) -> str | None:
         """The name under which this person's ids on several platforms were linked."""
-        wanted = f"{platform}:{peer}"
-        return next((name for name, ids in self.identity_links.items() if peer and wanted in ids), None)
+        links = self.identity_links.items()
+        return next((name for name, ids in links if peer and is_among(platform, peer, _on(platform, ids))), None)
 
     def is_owner(self, platform: str, peer: str) -> bool:
         """Whether this person is an owner. Somebody unknown never is."""
-        return bool(peer) and f"{platform}:{peer}" in self.owners
+        return bool(peer) and is_among(platform, peer, _on(platform, self.owners))
+
+
+def _on(platform: str, people: Iterable[str]) -> list[str]:
+    """The ids on one platform, of people who are listed with their platform."""
+    return [one.removeprefix(f"{platform}:") for one in people if one.startswith(f"{platform}:")]
 
 
 def is_shared(place: Place) -> bool:
@@ -195,11 +201,18 @@ def _normalised(source: SessionSource, agent: str) -> Chat:
     chat_type, chat_id, thread = source.chat_type, source.chat_id or "", source.thread_id or ""
     if chat_type == "thread":
         chat_type, chat_id, thread = "group", source.parent_chat_id or chat_id, thread or chat_id
-    if chat_type == "dm" and not chat_id:
-        chat_id = source.participant
+    if chat_type == "dm":
+        chat_id = _direct_chat(source)
     account = source.account or ""
     account = "" if account == "default" else account
     return Chat(source.platform, chat_type, chat_id, thread, account=account, agent=agent)
+
+
+def _direct_chat(source: SessionSource) -> str:
+    """The id of a direct chat: that of the person where there is none, or where only the person's has the number."""
+    chat_id = canonical_id(source.platform, source.chat_id)
+    is_anonymous = chat_id.endswith("@lid") and source.platform == WHATSAPP and is_number(source.participant)
+    return source.participant if is_anonymous or not chat_id else chat_id
 
 
 def _direct(chat: Chat, peer: str, rules: KeyRules) -> Place:

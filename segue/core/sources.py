@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any, Self
 
 from segue.core.errors import InvalidSource
+from segue.core.phone_ids import canonical_id
 from segue.core.text import storable
 
 LONGEST_ID = 500
@@ -61,12 +62,12 @@ class SessionSource:
     @property
     def participant(self) -> str:
         """The person, by the id that stays the same when the platform has two; empty when unknown."""
-        return self.user_id_alt or self.user_id or ""
+        return canonical_id(self.platform, self.user_id_alt or self.user_id or "")
 
     @property
     def peer(self) -> str:
         """The person as others name them; in direct messages without a person, the chat stands for them."""
-        return self.participant or (self.chat_id if self.chat_type == "dm" else "")
+        return self.participant or (canonical_id(self.platform, self.chat_id) if self.chat_type == "dm" else "")
 
     def to_dict(self) -> dict[str, Any]:
         """Every field that says something, ready for JSON."""

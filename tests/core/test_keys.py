@@ -5,6 +5,7 @@ from examples import examples
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from segue.core.access import AccessRules, Allowed, DmAccess, Role, decide
 from segue.core.errors import InvalidKey, InvalidSource
 from segue.core.keys import (
     RESERVED,
@@ -19,6 +20,8 @@ from segue.core.keys import (
     parse_key,
     place_of,
 )
+from segue.core.principals import principal_of
+from segue.core.scope import OWNER as OWNER_PRINCIPAL
 from segue.core.sharing import DmScope
 from segue.core.sources import SessionSource
 
@@ -209,6 +212,39 @@ def test_the_main_key_can_be_another_word() -> None:
 
 def dm(platform: str = "telegram", chat_id: str = "", **fields: str) -> SessionSource:
     return SessionSource(platform=platform, chat_id=chat_id, **fields)  # type: ignore[arg-type]
+
+
+NUMBER_FORMS = [
+    {"chat_id": "+4915123456789"},
+    {"chat_id": "4915123456789@s.whatsapp.net"},
+    {"chat_id": "4915123456789:12@s.whatsapp.net", "user_id": "4915123456789:12@s.whatsapp.net"},
+    {"chat_id": "4915123456789.0:1@c.us"},
+    {"chat_id": "whatsapp:+49 151 2345-6789"},
+    {"chat_id": "004915123456789"},
+    {"user_id": "4915123456789"},
+    {"chat_id": "99887766554433@lid", "user_id": "99887766554433@lid", "user_id_alt": "4915123456789@s.whatsapp.net"},
+    {"chat_id": "99887766554433:3@lid", "user_id": "+4915123456789"},
+]
+
+
+@pytest.mark.parametrize("form", NUMBER_FORMS)
+@pytest.mark.parametrize("scope", DmScope)
+def test_a_number_on_whatsapp_is_one_person_in_every_spelling(form: dict[str, str], scope: DmScope) -> None:
+    written = ("whatsapp:4915123456789@s.whatsapp.net",)
+    rules = KeyRules(dm_scope=scope, owners=frozenset(written), identity_links={"bob": ("whatsapp:+4930999999",)})
+    source, plain = dm("whatsapp", **form), dm("whatsapp", "+4915123456789")
+    assert build_key(place_of(source, rules)) == build_key(place_of(plain, rules))
+    assert principal_of(source, rules) == OWNER_PRINCIPAL
+    assert principal_of(source, KeyRules()) == principal_of(plain, KeyRules())
+    assert rules.linked_name("whatsapp", dm("whatsapp", "4930999999:1@s.whatsapp.net").peer) == "bob"
+    listed = AccessRules(DmAccess.ALLOWLIST, allow=frozenset({"0049 151 23456789"}))
+    assert decide(source, listed, None) == Allowed(Role.PERSON)
+
+
+@pytest.mark.parametrize("given", ["1203-17@g.us", "status@broadcast", "123@newsletter", "Alice", "+49", "0123456"])
+def test_what_is_no_number_keeps_its_id_on_whatsapp(given: str) -> None:
+    assert dm("whatsapp", given).peer == given
+    assert dm("telegram", "4915123456789").peer == "4915123456789"
 
 
 def room(chat_type: str = "group", platform: str = "telegram", chat_id: str = "-100", **fields: str) -> SessionSource:
