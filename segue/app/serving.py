@@ -44,7 +44,7 @@ from segue.core.pruning import KEPT_TURNS
 from segue.core.reading import Reading, read
 from segue.core.scope import OWNER, OWNER_AT_CONSOLE, Audience, Principal, Scope
 from segue.core.sessions import Session
-from segue.core.situation import Disguise, Earlier, Situation, options_of, situation_text
+from segue.core.situation import Disguise, Earlier, Situation, across_platforms, options_of, situation_text
 from segue.core.sizes import UNKNOWN_WINDOW, tokens_of_rest
 from segue.core.sources import API_SERVER, BATCH, UNATTENDED
 from segue.gateway.agreeing import Agreements
@@ -321,7 +321,9 @@ class Serving:
         connected = tuple(sorted(one.name for one in self._platforms if one.name != BATCH))
         is_owners = _scope_of(opened) == Scope(OWNER)
         homes = homes_among(tx, connected, self._settings.homes) if is_owners else ()
-        situation = Situation(source, is_shared(place), connected, homes, options_of(homes), earlier)
+        situation = Situation(
+            source, is_shared(place), connected, homes, options_of(homes), earlier, across_platforms(place)
+        )
         own, kept = self._named(agent).prompt, self._told_of_files() if self._can_send_files(opened) else ""
         return "\n\n".join(filter(None, [told, own, situation_text(situation, self._disguise), kept]))
 

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 from segue.core.documents import WHY_ANEW
 from segue.core.ids import SessionId
+from segue.core.keys import Main, Person, Place
 from segue.core.policy import ResetReason
-from segue.core.sources import SessionSource
+from segue.core.sources import BATCH, CRON, WEBHOOK, SessionSource
 from segue.core.text import one_line, shorten
 
 LONGEST_NAME = 80
@@ -27,6 +28,17 @@ _SHARED = """\
 Several people speak in this conversation. Each of their messages begins with its author's name in brackets, as in
 `[name] text`, and the next one may be somebody else's."""
 _UNKNOWN = '"?"'
+_ALONE = """\
+Nobody answers questions while you work: do what you were told, and end with one answer. It is kept, and sent to a chat
+where that was arranged."""
+_UNATTENDED = {
+    CRON: "This conversation is a run of the job {name}, which starts at its set times.",
+    WEBHOOK: "This conversation was started by the webhook {name}: a program sends its messages, no person.",
+    BATCH: "This conversation is one line of the batch {name}.",
+}
+_ACROSS = """\
+This conversation takes place in the direct chats of {whom}, on every platform where they write to you. Each answer goes
+to the chat that its message came from."""
 _AMONG_OTHERS = "Others can read what you answer there, and talk with you in conversations of their own."
 
 
@@ -63,6 +75,18 @@ class Situation(NamedTuple):
     homes: tuple[Home, ...] = ()
     options: tuple[Option, ...] = ()
     earlier: Earlier | None = None
+    across: str | None = None
+    """Whose direct chats these are, where those of several platforms are one conversation."""
+
+
+def across_platforms(place: Place) -> str | None:
+    """Return whose direct chats share a lane across platforms; None where a lane is on one platform."""
+    match place:
+        case Main():
+            return "your owner"
+        case Person(name=name) if ":" not in name:  # otherwise it is a platform and an id there
+            return quoted(name)
+    return None
 
 
 def options_of(homes: Sequence[Home]) -> tuple[Option, ...]:
@@ -114,6 +138,11 @@ def _place(situation: Situation, disguise: Disguise | None) -> str:
     source = situation.source
     if source.platform == "cli":
         return "This conversation takes place in a terminal."
+    if source.platform in _UNATTENDED:
+        name = quoted(source.chat_name or source.chat_id)
+        return "\n".join([_UNATTENDED[source.platform].format(name=name), _ALONE, _NAMES_ARE_NAMES])
+    if situation.across is not None:
+        return "\n".join([_ACROSS.format(whom=situation.across), _NAMES_ARE_NAMES])
     told = [f"This conversation takes place on {_bare(source.platform)}, {_chat(source, disguise)}."]
     if topic := _bare(source.chat_topic or ""):
         told.append(f"Its topic is {quoted(topic)}.")

@@ -18,6 +18,7 @@ from segue.ports.store import Transaction
 from segue.sessions.accepting import Accepted, accept, entry_in_lane, entry_in_named_lane, with_route_known
 from segue.sessions.delivering import Posting, envelope_of, post
 from segue.sessions.pairing import Asked, ask_to_pair, known_as, rules_with_owners
+from segue.sessions.strangers import is_stranger, tell_owner_of_stranger
 
 TOO_MANY = "Too many messages are waiting; this one was not taken. Try again when they are answered."
 
@@ -82,6 +83,8 @@ def admit(tx: Transaction, inbound: Inbound, routing: Routing, keys: KeyRules, n
     if accepted.is_new and accepted.is_refused and not inbound.is_offered:
         told = envelope_of(accepted.entry, f"{accepted.entry.id}:refused")
         post(tx, routing.posting, told, TOO_MANY, What.NOTICE, now)
+    elif accepted.is_new and is_stranger(entry, keys) and tx.lanes.find(entry.lane_key) is None:
+        tell_owner_of_stranger(tx, entry, keys, routing.agent(inbound), routing.posting, now)
     return accepted
 
 

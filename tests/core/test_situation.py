@@ -9,8 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from segue.core.ids import SessionId
+from segue.core.keys import Chat, Main, Person, Place
 from segue.core.policy import ResetReason
-from segue.core.situation import LONGEST_NAME, Disguise, Earlier, Home, Option, Situation, quoted, situation_text
+from segue.core.situation import (
+    LONGEST_NAME,
+    Disguise,
+    Earlier,
+    Home,
+    Option,
+    Situation,
+    across_platforms,
+    quoted,
+    situation_text,
+)
 from segue.core.sources import SessionSource
 
 DIRECT = SessionSource(platform="telegram", chat_id="1234567", user_id="1234567", user_name="Alice")
@@ -74,6 +85,38 @@ session 20250304_091523_a1b2c3d4; you do not see it here, and session_search rea
 )
 def test_an_agent_knows_where_it_is_and_who_is_there(situation: Situation, told: str) -> None:
     assert told in situation_text(situation)
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        (Main(), "in the direct chats of your owner, on every platform where they write"),
+        (Person("alice"), 'in the direct chats of "alice", on every platform where they write'),
+        (Person("telegram:1234567"), 'on telegram, in a direct chat with "Alice" (1234567).'),
+        (Chat("telegram", "dm", "1234567"), 'on telegram, in a direct chat with "Alice" (1234567).'),
+    ],
+)
+def test_a_conversation_of_several_platforms_names_none_of_them(place: Place, told: str) -> None:
+    text = situation_text(Situation(DIRECT, across=across_platforms(place)))
+    assert told in text
+    assert ("telegram" in text) == ("telegram" in told)
+
+
+@pytest.mark.parametrize(
+    ("platform", "told"),
+    [
+        ("cron", 'is a run of the job "nightly"'),
+        ("webhook", 'was started by the webhook "nightly"'),
+        ("batch", 'is one line of the batch "nightly"'),
+    ],
+)
+def test_what_runs_by_itself_is_not_said_to_talk_with_anybody(platform: str, told: str) -> None:
+    source = SessionSource(platform=platform, chat_id="nightly", chat_name="nightly", chat_type="channel")
+    text = situation_text(Situation(source, connected=("telegram",)), DISGUISE)
+    assert told in text
+    assert "Nobody answers questions" in text
+    assert "?" not in text
+    assert "talk with" not in text
 
 
 def test_nobody_is_named_where_several_people_speak() -> None:

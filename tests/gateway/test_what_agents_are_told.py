@@ -33,7 +33,13 @@ OPEN = {"access": {"scripted": {"dm": "open", "groups": ["*"]}}, "queue": {"debo
 
 
 def talk(
-    store: SqlStore, home: Path, sources: list[SessionSource], raw: dict[str, Any], *, is_raw: bool = False
+    store: SqlStore,
+    home: Path,
+    sources: list[SessionSource],
+    raw: dict[str, Any],
+    *,
+    is_raw: bool = False,
+    expected: int = 0,
 ) -> Stage:
     """Everybody says something, one after another, and nobody has a model."""
     stage = Stage()
@@ -48,6 +54,7 @@ def talk(
         for number, source in enumerate(sources, 1):
             stage.say(source, "hello", message_id=uuid.uuid4().hex)
             await until(lambda wanted=number: len(stage.posted) >= wanted)  # type: ignore[misc]
+        await until(lambda: len(stage.posted) >= expected)
         stop.set()
         await living
         await serving.close()
@@ -113,6 +120,25 @@ def test_the_prompt_names_place_and_person_and_hides_ids_unless_the_platform_nee
     assert ("4711" in prompt) is is_raw
     assert ("user_" in prompt) is not is_raw
     assert len(stage.posted_to("4711")) == 1
+
+
+@pytest.mark.on_file
+def test_the_main_lane_is_on_no_platform_and_its_owner_is_told_of_each_stranger_once(
+    store: SqlStore, tmp_path: Path
+) -> None:
+    owner = SessionSource(platform="scripted", chat_id="1", user_id="1", user_name="Me")
+    bob = SessionSource(platform="scripted", chat_id="7", user_id="7", user_name='Bob" and "all')
+    raw = {"owners": ["scripted:1"], "session": {"dm_scope": "main"}}
+    stage = talk(store, tmp_path, [owner, bob, bob, owner], raw, expected=5)
+    prompt = session_in(store, "agent:main:main").system_prompt or ""
+    assert "takes place in the direct chats of your owner, on every platform" in prompt
+    assert "takes place on scripted" not in prompt
+    assert "takes place on scripted, in a direct chat with" in (
+        session_in(store, "agent:main:scripted:dm:7").system_prompt or ""
+    )
+    told = '"Bob and all" (7) wrote to you on scripted for the first time and has a conversation of their own;'
+    assert [text.startswith(told) for text in stage.posted_to("1") if "for the first time" in text] == [True]
+    assert not any("for the first time" in text for text in stage.posted_to("7"))
 
 
 def test_the_prompt_after_a_reset_says_why_there_was_one(store: SqlStore, tmp_path: Path) -> None:
