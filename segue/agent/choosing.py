@@ -291,8 +291,8 @@ def with_listed_models(endpoint: Endpoint) -> Endpoint:
     """Add what a server on this machine lists to an endpoint of the settings that names no models itself."""
     if endpoint.models or not endpoint.is_local or endpoint.kind != "openai":
         return endpoint
-    (found,) = local_endpoints([(endpoint.provider, endpoint.base_url)]) or [None]
-    return endpoint if found is None else endpoint._replace(named=(*endpoint.named, *found.models))
+    listed = [model for one in local_endpoints([(endpoint.provider, endpoint.base_url)]) for model in one.models]
+    return endpoint._replace(named=(*endpoint.named, *listed))
 
 
 def _listed(answer: Any) -> tuple[str, ...]:

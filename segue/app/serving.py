@@ -42,6 +42,7 @@ from segue.core.preferences import Preferences
 from segue.core.prompts import Place, subagent_prompt, system_prompt
 from segue.core.pruning import KEPT_TURNS
 from segue.core.reading import Reading, read
+from segue.core.routes import Route
 from segue.core.scope import OWNER, OWNER_AT_CONSOLE, Audience, Principal, Scope
 from segue.core.sessions import Session
 from segue.core.situation import Disguise, Earlier, Situation, across_platforms, options_of, situation_text
@@ -73,10 +74,12 @@ from segue.sessions.enclosing import enclose
 from segue.sessions.finding import get_session
 from segue.sessions.handing import homes_among
 from segue.sessions.opening import Opened, Rules
+from segue.sessions.outgoing_messages import send_message
 from segue.sessions.retaining import Keeping
 from segue.storage.store import SqlStore
 from segue.tools.memory import Memory
 from segue.tools.send_file import SendFile
+from segue.tools.send_message import SendMessage
 from segue.tools.session_search import SessionSearch
 from segue.tools.toolbox import notes_of, tools_for
 from segue.upkeep.living import is_gone
@@ -208,6 +211,8 @@ class Serving:
         """What a session is answered with; for a hook that was given tools of the owner, those and no others."""
         given = self._given(opened)
         found = self._tools(_scope_of(opened) if given is None else Scope(OWNER), opened.session.agent)
+        if self._can_send_messages(opened):
+            found = [SendMessage(self._send_message), *found]
         if self._can_send_files(opened):
             found = [SendFile(Path.cwd(), self._settings.home, self._files, self._enclose), *found]
         return [tool for tool in found if given is None or tool.spec.name in given]
@@ -220,6 +225,21 @@ class Serving:
         traits = self._posting.traits(origin.platform, origin.account or "")
         is_given = named.tools is None or SendFile.spec.name in named.tools
         return traits is not None and traits.can_attach and is_given
+
+    def _can_send_messages(self, opened: Opened) -> bool:
+        """Whether an owner is answered alone, or a hook was given the tool, and its agent may use it."""
+        tools, given = self._named(opened.session.agent).tools, self._given(opened)
+        is_given = tools is None or SendMessage.spec.name in tools
+        return is_given and (_scope_of(opened) == Scope(OWNER) or SendMessage.spec.name in (given or ()))
+
+    async def _send_message(self, session_id: str, route: Route, text: str) -> str:
+        run_id = self.gateway.presence.run.id
+        keys, homes = self._settings.key_rules, self._settings.homes
+        queued = await self._door.write(
+            send_message, self._posting, keys, homes, run_id, session_id, route, text, time.time()
+        )
+        self.gateway.sent()
+        return queued
 
     async def _enclose(self, session_id: str, file: Attachment, text: str) -> None:
         run_id = self.gateway.presence.run.id

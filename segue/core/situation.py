@@ -90,9 +90,8 @@ def across_platforms(place: Place) -> str | None:
 
 
 def options_of(homes: Sequence[Home]) -> tuple[Option, ...]:
-    """Where the answers of jobs can go, as `segue cron add --deliver` takes it."""
-    here = Option("nowhere", "The answer is only kept, and found by session_search.")
-    return (*(Option(home.platform, f"The home channel of {home.platform}.") for home in homes), here) if homes else ()
+    """Where the tool `send_message` delivers without an id of a chat."""
+    return tuple(Option(home.platform, f"The home channel of {home.platform}.") for home in homes)
 
 
 class Disguise(NamedTuple):
@@ -211,7 +210,7 @@ def _options(situation: Situation) -> str:
     if not situation.options:
         return ""
     lines = [f"- {_bare(option.name)}: {one_line(option.meaning)}" for option in situation.options]
-    return "\n".join(["What you are asked to deliver can go to:", *lines])
+    return "\n".join(["What you are asked to deliver goes there with send_message. Its targets:", *lines])
 
 
 def _begun_anew(earlier: Earlier) -> str:

@@ -63,7 +63,7 @@ Home channels:
 - discord: 998877
 - telegram: "Notes" (1234567)
 
-What you are asked to deliver can go to:
+What you are asked to deliver goes there with send_message. Its targets:
 - origin: back to this chat
 - telegram: its home channel
 
