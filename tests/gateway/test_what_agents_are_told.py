@@ -178,7 +178,7 @@ def test_owners_are_told_of_home_channels_and_where_things_can_be_delivered(stor
     prompt = session_in(store, KEY).system_prompt or ""
     assert "Connected platforms: scripted." in prompt
     assert "Home channels:\n- scripted: 4711" in prompt
-    assert "What you are asked to deliver can go to:\n- scripted: The home channel of scripted.\n- nowhere:" in prompt
+    assert "What you are asked to deliver goes there with send_message. Its targets:\n- scripted: The home" in prompt
 
 
 @pytest.mark.on_file

@@ -84,7 +84,7 @@ class RawModelServer:
 
 
 def _read(connection: socket.socket) -> bytes | None:
-    """The body of a request; None when somebody only knocked."""
+    """The body of a request; None when somebody only knocked, or asked for something that has none."""
     said = b""
     while b"\r\n\r\n" not in said:
         more = connection.recv(65536)
@@ -92,7 +92,13 @@ def _read(connection: socket.socket) -> bytes | None:
             return None
         said += more
     head, _, body = said.partition(b"\r\n\r\n")
-    length = next(int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:"))
-    while len(body) < length:
-        body += connection.recv(65536)
+    lengths = [int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")]
+    if not lengths:
+        connection.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        return None
+    while len(body) < lengths[0]:
+        more = connection.recv(65536)
+        if not more:
+            return None
+        body += more
     return body
