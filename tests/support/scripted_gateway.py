@@ -11,6 +11,7 @@ from lane_house import Building
 from places import Probe
 
 from segue.agent import holding
+from segue.core import crash_recovery
 from segue.core.events import Reply, ToolCall
 from segue.core.inbound import Receipt
 from segue.core.leases import Lease, Run
@@ -26,7 +27,7 @@ from segue.ports.failpoints import Point, arm
 from segue.ports.model import Request
 from segue.ports.platform import Arriving, Traits
 from segue.ports.tool import ToolSpec
-from segue.sessions import accepting, admitting, drafting, leasing, recovering
+from segue.sessions import accepting, admitting, drafting, leasing
 from segue.storage.engines import engine_at
 from segue.storage.leases import SqlLeases
 from segue.storage.store import SqlStore
@@ -119,7 +120,7 @@ async def live(request: dict[str, Any]) -> None:
     if request.get("looks"):
         _note_looks(Path(request["looks"]))
     if request.get("crash_span"):
-        setattr(recovering, "CRASH_SPAN", timedelta(seconds=request["crash_span"]))  # noqa: B010 - as a test does it
+        setattr(crash_recovery, "CRASH_SPAN", timedelta(seconds=request["crash_span"]))  # noqa: B010 - as a test does it
     if request.get("control"):
         _CONTROLS[request["control"]]()
     if request.get("failpoint"):
