@@ -17,7 +17,7 @@ from segue.agent.holding import Holds, Presence
 from segue.agent.late import Late
 from segue.agent.turn import Agrees, Emit, TurnRunner
 from segue.core.crash_recovery import is_given_up
-from segue.core.errors import InUse, LeaseLost, StoreError
+from segue.core.errors import InUse, LeaseLost, StoreError, is_storage_fault
 from segue.core.events import Event
 from segue.core.inbox import Entry, InboxState
 from segue.core.keys import is_shared, parse_key
@@ -61,6 +61,8 @@ FORGOTTEN = "Its answer was cut off, and the conversation went on elsewhere."
 STALE = "The answer was cut off, and that was too long ago to go on with it; ask again."
 UNBEGUN = "It could not be begun: {}. The log says more."
 UNBEGUN_TOLD = "Your message could not be answered, because of a fault of ours. Ask in other words, or tell the owner."
+FIRST_STORE_PAUSE, MAX_STORE_PAUSE = 0.5, 60.0
+"""Seconds before a turn goes on that the store has failed: doubled each time, up to a maximum."""
 PUT_OUT = "Who asked may not speak any more."
 STUCK = "The answer was cut off {} times and is given up. The next message begins a new conversation."
 
@@ -102,6 +104,13 @@ class Running(NamedTuple):
     runner: TurnRunner
     ears: LaneEars
     turn_id: str
+
+
+class StoreFailures(NamedTuple):
+    """How often in a row the store failed a turn, and when the turn may go on, by the monotonic clock."""
+
+    times: int
+    retry_at: float
 
 
 class Heard(Enum):
@@ -150,6 +159,8 @@ class Office:
         """When turns that were cut off may go on, by the monotonic clock."""
         self._held_back: set[str] = set()
         """Lanes whose cut-off turn waits for that moment."""
+        self._store_failures: dict[str, StoreFailures] = {}
+        """Of turns that the store has failed, by lane."""
         self._running: dict[str, Running] = {}
         self._suspect: str | None = None
         """The turn that is carried on although the gateway may have died of it."""
@@ -172,7 +183,18 @@ class Office:
         """Return whether nothing can be done in a lane before its cut-off turn may go on."""
         if time.monotonic() >= self._resume_at:
             self._held_back.clear()
-        return key in self._held_back
+        return key in self._held_back or self._is_waiting_for_store(key)
+
+    def _is_waiting_for_store(self, key: str) -> bool:
+        failures = self._store_failures.get(key)
+        return failures is not None and time.monotonic() < failures.retry_at
+
+    def _note_store_failure(self, key: str) -> None:
+        """Wait longer each time before the turn goes on: each try may ask a model, which costs money."""
+        times = (known.times if (known := self._store_failures.get(key)) else 0) + 1
+        pause = min(FIRST_STORE_PAUSE * 2 ** min(times - 1, 30), MAX_STORE_PAUSE)
+        self._store_failures[key] = StoreFailures(times, time.monotonic() + pause)
+        _log.warning("Lane %s: the store failed during a turn, which goes on in %.1f s", one_line(key), pause)
 
     @property
     def at_work_in(self) -> list[str]:
@@ -215,6 +237,8 @@ class Office:
             raise
         else:
             self._failures.pop(key, None)
+            if not self._is_waiting_for_store(key):
+                self._store_failures.pop(key, None)
             return is_more
         finally:
             del self._stirred[key]
@@ -302,6 +326,8 @@ class Office:
             await self._door.write(turning.give_up_turn, holder.lease, turn, now, STALE, self._ending)
         elif time.monotonic() < self._resume_at:
             self._held_back.add(due.lane.key)
+            return False
+        elif self._is_waiting_for_store(due.lane.key):
             return False
         else:
             heard = await self._door.read(self._heard, turn)
@@ -396,8 +422,10 @@ class Office:
                 self._streams.showing(last, begun, holder.lease) as show,
             ):
                 await runner.run(begun.lease, begun.situation, _all(tell, show, see), begun.preferences, ears)
-        except (LeaseLost, StoreError):
+        except (LeaseLost, StoreError) as error:
             self._outcomes.pop(turn.id, None)  # it is not certain that it came to that
+            if is_storage_fault(error):
+                self._note_store_failure(key)
             raise
         except Exception:  # noqa: BLE001 - of an agent anything may come, and one lane is not the others
             _log.exception("A turn came to an end by an error; its sender was told.")

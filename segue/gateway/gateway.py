@@ -151,9 +151,8 @@ class Gateway:
         if resume_at is not None and resume_at > now and not self.is_on_errand:
             self.office.hold_back(resume_at - now)
             _log.error(
-                "The gateway crashed %d times within %g s: %s cut off and resumed in %.0f s.",
-                *(MAX_CRASHES, crash_recovery.CRASH_SPAN.total_seconds()),
-                *("nothing was" if not interrupted else count(len(interrupted), "answer"), resume_at - now),
+                "Gateway crashed %d times within %g s: answers that were cut off resume in %.0f s",
+                *(MAX_CRASHES, crash_recovery.CRASH_SPAN.total_seconds(), resume_at - now),
             )
         elif interrupted:
             _log.warning("Cut off and carried on now: %s.", count(len(interrupted), "answer"))

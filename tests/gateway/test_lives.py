@@ -1,6 +1,7 @@
 """What one life of a gateway leaves to the next, and which turns do not last."""
 
 import asyncio
+import re
 import time
 from functools import partial
 from typing import Any
@@ -175,7 +176,7 @@ def test_however_often_it_is_restarted_an_answer_is_carried_on(store: SqlStore) 
 
 
 def test_however_often_the_store_fails_an_answer_is_carried_on(
-    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     careful, failures = turning.end_turn, 0
 
@@ -187,6 +188,7 @@ def test_however_often_the_store_fails_an_answer_is_carried_on(
         careful(*arguments, **more)
 
     monkeypatch.setattr(turning, "end_turn", end_turn)
+    monkeypatch.setattr("segue.gateway.answering.FIRST_STORE_PAUSE", 0.01)
     stage = Stage()
     building = Building(store, stage)
 
@@ -196,6 +198,8 @@ def test_however_often_the_store_fails_an_answer_is_carried_on(
 
     building.run(work)
     assert failures == 5
+    pauses = re.findall(r"the store failed during a turn, which goes on in (\S+) s", caplog.text)
+    assert len(set(pauses)) > 1, "each is longer than the one before"
     assert stage.posted_to("alice") == ["You said: count"]
     assert [entry.state for entry in store.read(OWNER, lambda tx: tx.inbox.listed(list(InboxState)))] == ["done"]
 
@@ -220,7 +224,7 @@ def test_a_crash_is_shared_by_the_turns_that_were_open_and_one_of_a_crash_loop_b
     for name, at in (("second", 1010.0), ("third", 1020.0), ("fourth", 2000.0)):
         store.write(OWNER, _begin_run, name)
         store.write(OWNER, partial(_goes_to, name))
-        store.write(OWNER, interrupt_left, lambda run, name=name: run.id == name, at)
+        store.write(OWNER, interrupt_left, partial(_is_named, name), at)
     assert blames() == [1.5, 1.5], "the third came within a minute of two others"
 
 
@@ -273,7 +277,7 @@ def test_after_three_crashes_within_a_minute_what_was_cut_off_waits_until_the_mi
     assert stage.posted_to("alice")[0] == "You said: unfinished"
     states = [entry.state for entry in store.read(OWNER, lambda tx: tx.inbox.listed(list(InboxState)))]
     assert states == ["done"] * 3
-    assert "The gateway crashed 3 times within 60 s: 1 answer cut off and resumed in" in caplog.text
+    assert "Gateway crashed 3 times within 60 s: answers that were cut off resume in" in caplog.text
 
 
 @pytest.mark.parametrize(("crashes", "most_at_once"), [(1, 2), (2, 1)])
@@ -395,6 +399,10 @@ def test_a_turn_that_takes_too_long_is_aborted_and_its_sender_is_told(store: Sql
     building.run(work)
     assert stage.posted_to("alice")[-1] == "The answer took longer than 0.3 seconds and was stopped."
     assert [entry.state for entry in store.read(OWNER, lambda tx: tx.inbox.listed(("dead",)))] == ["dead"]
+
+
+def _is_named(name: str, run: Run) -> bool:
+    return run.id == name
 
 
 def is_old(run: Run) -> bool:

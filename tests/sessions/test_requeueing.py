@@ -12,6 +12,7 @@ from segue.core.queueing import Drop, QueueRules
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.turns import TurnState
 from segue.sessions.discarding import purge_conversation
+from segue.sessions.leasing import release
 from segue.sessions.reading import view_of
 from segue.sessions.requeueing import (
     CANCELLED_HERE,
@@ -125,7 +126,7 @@ def test_what_one_turn_answers_is_retried_and_cancelled_together(store: SqlStore
             lease = hold(store, lane_lease(ALICE), live_run(store))
             with pytest.raises(Invalid, match="is being answered"):
                 store.write(OWNER, act, [first.id], 5.0)
-            store.write(OWNER, lambda tx, lease=lease: tx.leases.release(lease))
+            store.write(OWNER, release, lease)
         changed = store.write(OWNER, act, [first.id] if act is cancel_messages else [first.id, second.id], 5.0)
         assert [(entry.id, entry.state) for entry in changed] == [(first.id, state), (second.id, state)]
 

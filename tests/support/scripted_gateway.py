@@ -27,7 +27,7 @@ from segue.ports.failpoints import Point, arm
 from segue.ports.model import Request
 from segue.ports.platform import Arriving, Traits
 from segue.ports.tool import ToolSpec
-from segue.sessions import accepting, admitting, drafting, leasing
+from segue.sessions import accepting, admitting, drafting, leasing, recovering
 from segue.storage.engines import engine_at
 from segue.storage.leases import SqlLeases
 from segue.storage.store import SqlStore
@@ -223,6 +223,19 @@ def _forget_drafts() -> None:
     drafting.begin_draft = begin_draft
 
 
+def _blame_everybody() -> None:
+    """Without the guard: whatever was open when the process died has one try less, however soon it died again."""
+
+    def blame_for_crash(*_: Any) -> float:
+        return 1.0
+
+    def resume_time(*_: Any) -> None:
+        return None
+
+    setattr(recovering, "blame_for_crash", blame_for_crash)  # noqa: B010 - which are only imported there
+    setattr(recovering, "resume_time", resume_time)  # noqa: B010
+
+
 def _lease_for(seconds: float) -> None:
     setattr(leasing, "LEASE_SECONDS", seconds)  # noqa: B010 - as a test does it
     setattr(holding, "RENEWAL_SECONDS", seconds / 3)  # noqa: B010
@@ -277,4 +290,5 @@ _CONTROLS = {
     "note no farewell": _note_no_farewell,
     "forget drafts": _forget_drafts,
     "hold everything": _hold_everything,
+    "blame everybody": _blame_everybody,
 }
