@@ -27,7 +27,9 @@ def is_given_up(blame: float, max_blame: float = MAX_BLAME) -> bool:
 
 
 def resume_time(crashed_at: Sequence[float], span: timedelta = CRASH_SPAN) -> float | None:
-    """Return when cut-off turns may go on: once fewer than `MAX_CRASHES` crashes lie within `span`; None is at once."""
-    if len(crashed_at) < MAX_CRASHES:
-        return None
-    return sorted(crashed_at)[-MAX_CRASHES] + span.total_seconds()
+    """Return when cut-off turns may go on: after a `span` without a crash if there were too many; None is at once.
+
+    `crashed_at` are the crashes within the last `span`. It is the newest that counts: if turns went on while two others
+    were still recent, each crash of theirs would complete a crash loop, and the culprit would never be blamed.
+    """
+    return max(crashed_at) + span.total_seconds() if len(crashed_at) >= MAX_CRASHES else None

@@ -38,11 +38,27 @@ def test_a_turn_is_given_up_after_three_crashes_of_its_own_however_they_were_sha
     [
         ([], None),
         ([1.0, 2.0], None),
-        ([1.0, 2.0, 3.0], 61.0),
-        ([3.0, 1.0, 2.0, 30.0], 62.0),  # then only those at 3 and 30 are within the last minute
+        ([1.0, 2.0, 3.0], 63.0),
+        ([3.0, 1.0, 30.0, 2.0], 90.0),
     ],
 )
-def test_cut_off_turns_go_on_when_fewer_than_three_crashes_lie_within_the_last_minute(
+def test_after_three_crashes_within_a_minute_cut_off_turns_go_on_after_a_minute_without_one(
     crashed_at: list[float], expected: float | None
 ) -> None:
     assert resume_time(crashed_at, MINUTE) == expected
+
+
+@pytest.mark.parametrize("beside", [0, 1, 3])
+def test_a_turn_that_crashes_every_process_at_once_is_given_up_also_out_of_a_crash_loop(beside: int) -> None:
+    """After 150 kills from outside, and with so many turns beside it each time that it goes on."""
+    now, blame = 1000.0, 0.0
+    crashes = [now - number / 2 for number in range(150)]
+    own = 0
+    while not is_given_up(blame):
+        recent = [at for at in crashes if at >= now - 60]
+        now = max(now, resume_time(recent, MINUTE) or now) + 1
+        blame += blame_for_crash(1 + beside, len([at for at in crashes if at >= now - 60]))
+        crashes.append(now)
+        own += 1
+        assert own <= 5 * (1 + beside)
+    assert now - 1000.0 <= 60 * own
