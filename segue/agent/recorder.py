@@ -6,7 +6,7 @@ from contextlib import suppress
 from segue.agent.door import Door
 from segue.agent.ears import Hears
 from segue.agent.footing import Footing
-from segue.core.errors import LeaseLost, SegueError, StoreError
+from segue.core.errors import LeaseLost, SegueError, StoreError, is_storage_fault
 from segue.core.events import (
     CarryOn,
     Event,
@@ -95,6 +95,8 @@ class Recorder:
         """Something went wrong that the agent did not expect."""
         if isinstance(error, LeaseLost):
             return  # whoever has the session now decides what becomes of it
+        if is_storage_fault(error):
+            return  # the turn stays open: it goes on once the store works again
         reason = str(error) if isinstance(error, SegueError) else type(error).__name__
         with suppress(StoreError):  # the first error is the one to hear about, and the next turn closes this one
             await self._keep_what_there_is("error")

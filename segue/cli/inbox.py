@@ -23,6 +23,7 @@ from segue.facade.lane_rows import entry_row, letter_row
 from segue.ports.store import Transaction
 from segue.sessions import requeueing
 from segue.sessions.overseeing import find_lane
+from segue.upkeep.living import is_gone
 
 _MOST = 10**9
 _INDENT = 14
@@ -83,19 +84,19 @@ def show(number: int, as_json: bool) -> None:
 @DRY_RUN
 @AS_JSON
 def retry(numbers: tuple[int, ...], all_dead: bool, yes: bool, dry_run: bool, as_json: bool) -> None:
-    """Let messages wait again that died, were refused or were cancelled; they keep their place in line."""
+    """Let messages wait again that died, were refused, cancelled or cut off; they keep their place in line."""
     if bool(numbers) is all_dead:
         raise click.UsageError("Give the ids of messages, or --all-dead.")
     with app.open_store() as store:
         if all_dead:
             entries = store.read(OWNER_AT_CONSOLE, requeueing.dead_messages)
         else:
-            entries = store.read(OWNER_AT_CONSOLE, requeueing.retryable, numbers)
+            entries = store.read(OWNER_AT_CONSOLE, requeueing.retryable, numbers, is_gone)
         if _MESSAGES.is_shown(entries, "To be answered after all:", dry_run=dry_run, as_json=as_json):
             if all_dead:
                 confirm(f"Answer {_MESSAGES.them(entries)} after all?", yes=yes)
             ids = [entry.id for entry in entries]
-            entries = store.write(OWNER_AT_CONSOLE, requeueing.retry_messages, ids, time.time())
+            entries = store.write(OWNER_AT_CONSOLE, requeueing.retry_messages, ids, time.time(), is_gone)
             _MESSAGES.tell(entries, "waits again", "wait again", as_json=as_json)
 
 
@@ -106,18 +107,21 @@ def retry(numbers: tuple[int, ...], all_dead: bool, yes: bool, dry_run: bool, as
 @DRY_RUN
 @AS_JSON
 def cancel(numbers: tuple[int, ...], lane: str | None, yes: bool, dry_run: bool, as_json: bool) -> None:
-    """Answer messages no more that wait, died or were refused. `retry` takes it back."""
+    """Answer messages no more that wait, died, were refused or were cut off. `retry` takes it back."""
     if bool(numbers) is (lane is not None):
         raise click.UsageError("Give the ids of messages, or --lane KEY.")
     with app.open_store() as store:
         if lane is not None:
             entries = store.read(OWNER_AT_CONSOLE, _waiting_in, lane)
         else:
-            entries = store.read(OWNER_AT_CONSOLE, requeueing.cancellable, numbers)
+            entries = store.read(OWNER_AT_CONSOLE, requeueing.cancellable, numbers, is_gone)
         if _MESSAGES.is_shown(entries, "To be answered no more:", dry_run=dry_run, as_json=as_json):
             confirm(f"Cancel {_MESSAGES.them(entries)}?", yes=yes)
-            act = requeueing.cancel_messages if lane is None else requeueing.cancel_waiting
-            entries = store.write(OWNER_AT_CONSOLE, act, [entry.id for entry in entries], time.time())
+            ids = [entry.id for entry in entries]
+            if lane is None:
+                entries = store.write(OWNER_AT_CONSOLE, requeueing.cancel_messages, ids, time.time(), is_gone)
+            else:
+                entries = store.write(OWNER_AT_CONSOLE, requeueing.cancel_waiting, ids, time.time())
             _MESSAGES.tell(entries, "is cancelled", "are cancelled", as_json=as_json)
 
 

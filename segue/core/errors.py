@@ -229,3 +229,9 @@ class SchemaTooNew(StoreError):
 
 class SchemaTooOld(StoreError):
     """The database must be brought up to date first, which reading alone cannot do."""
+
+
+def is_storage_fault(error: BaseException) -> bool:
+    """Return whether the store itself failed, so that the same work may succeed once it works again."""
+    faults = (StoreBusy, StoreFull, StoreReadOnly, StoreFault, StoreCorrupt, StoreClosed)
+    return isinstance(error, faults) and not isinstance(error, StoreTaken)

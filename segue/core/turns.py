@@ -69,6 +69,8 @@ class Turn(NamedTuple):
     ended_at: float | None = None
     reason: str | None = None
     kind: str = ANSWER
+    blame: float = 0.0
+    """How many crashes are held against it; see `core/crash_recovery.py`."""
 
 
 class Heard(NamedTuple):

@@ -16,7 +16,8 @@ from segue.agent.door import Door
 from segue.agent.holding import Holds, Presence
 from segue.agent.late import Late
 from segue.agent.turn import Agrees, Emit, TurnRunner
-from segue.core.errors import InUse, LeaseLost, StoreError
+from segue.core.crash_recovery import is_given_up
+from segue.core.errors import InUse, LeaseLost, StoreError, is_storage_fault
 from segue.core.events import Event
 from segue.core.inbox import Entry, InboxState
 from segue.core.keys import is_shared, parse_key
@@ -51,15 +52,17 @@ from segue.sessions.delivering import draft_of, envelope_of, post
 from segue.sessions.leasing import hold
 from segue.sessions.opening import Opened
 from segue.sessions.queueing import AnswerThese, Carry, CutOff, Due, Forgotten, mode_in, next_due
+from segue.sessions.recovering import interrupt_left_by
 from segue.sessions.turning import MOST_ATTEMPTS, Outcome
 
 _log = logging.getLogger(__name__)
 
 FORGOTTEN = "Its answer was cut off, and the conversation went on elsewhere."
 STALE = "The answer was cut off, and that was too long ago to go on with it; ask again."
-CRASHING = "The answer was cut off, and so were others before it, so it is given up; ask again."
 UNBEGUN = "It could not be begun: {}. The log says more."
 UNBEGUN_TOLD = "Your message could not be answered, because of a fault of ours. Ask in other words, or tell the owner."
+FIRST_STORE_PAUSE, MAX_STORE_PAUSE = 0.5, 60.0
+"""Seconds before a turn goes on that the store has failed: doubled each time, up to a maximum."""
 PUT_OUT = "Who asked may not speak any more."
 STUCK = "The answer was cut off {} times and is given up. The next message begins a new conversation."
 
@@ -93,8 +96,6 @@ class Staff:
     turn_seconds: float = 1800.0
     freshness: float = 3600.0
     most_attempts: int = MOST_ATTEMPTS
-    is_continuing: bool = True
-    """Whether turns that were cut off go on by themselves."""
 
 
 class Running(NamedTuple):
@@ -103,6 +104,13 @@ class Running(NamedTuple):
     runner: TurnRunner
     ears: LaneEars
     turn_id: str
+
+
+class StoreFailures(NamedTuple):
+    """How often in a row the store failed a turn, and when the turn may go on, by the monotonic clock."""
+
+    times: int
+    retry_at: float
 
 
 class Heard(Enum):
@@ -147,7 +155,12 @@ class Office:
         self._streams = streams
         self._sent = sent
         self._tell = tell
-        self._is_continuing = staff.is_continuing
+        self._resume_at = 0.0
+        """When turns that were cut off may go on, by the monotonic clock."""
+        self._held_back: set[str] = set()
+        """Lanes whose cut-off turn waits for that moment."""
+        self._store_failures: dict[str, StoreFailures] = {}
+        """Of turns that the store has failed, by lane."""
         self._running: dict[str, Running] = {}
         self._suspect: str | None = None
         """The turn that is carried on although the gateway may have died of it."""
@@ -162,9 +175,26 @@ class Office:
         self._outcomes: dict[str, Outcome] = {}
         """How turns came to their ends that nobody was told of yet."""
 
-    def continue_nothing(self) -> None:
-        """Turns that were cut off do not go on by themselves in this life: the next message in a lane ends them."""
-        self._is_continuing = False
+    def hold_back(self, seconds: float) -> None:
+        """Continue no cut-off turn for so many seconds: the process has crashed too often lately."""
+        self._resume_at = time.monotonic() + seconds
+
+    def is_held_back(self, key: str) -> bool:
+        """Return whether nothing can be done in a lane before its cut-off turn may go on."""
+        if time.monotonic() >= self._resume_at:
+            self._held_back.clear()
+        return key in self._held_back or self._is_waiting_for_store(key)
+
+    def _is_waiting_for_store(self, key: str) -> bool:
+        failures = self._store_failures.get(key)
+        return failures is not None and time.monotonic() < failures.retry_at
+
+    def _note_store_failure(self, key: str) -> None:
+        """Wait longer each time before the turn goes on: each try may ask a model, which costs money."""
+        times = (known.times if (known := self._store_failures.get(key)) else 0) + 1
+        pause = min(FIRST_STORE_PAUSE * 2 ** min(times - 1, 30), MAX_STORE_PAUSE)
+        self._store_failures[key] = StoreFailures(times, time.monotonic() + pause)
+        _log.warning("Lane %s: the store failed during a turn, which goes on in %.1f s", one_line(key), pause)
 
     @property
     def at_work_in(self) -> list[str]:
@@ -207,6 +237,8 @@ class Office:
             raise
         else:
             self._failures.pop(key, None)
+            if not self._is_waiting_for_store(key):
+                self._store_failures.pop(key, None)
             return is_more
         finally:
             del self._stirred[key]
@@ -281,14 +313,23 @@ class Office:
     async def _cut_off(self, holder: LaneHolder, due: CutOff) -> bool:
         """A turn that a crash or a shutdown left: carried on, unless it is too old or was cut off too often."""
         turn, now = due.turn, time.time()
+        if await self._is_left_by_the_dead(turn, now):
+            return True  # the lane has changed with it
         is_fresh = now - due.last_at <= self._staff.freshness
         if stopping := await self._door.read(self._find_stop, due.lane.key):
             self._stops[due.lane.key] = stopping.id
             await self._never_mind(holder, turn, stopping.id)
-        elif turn.attempt >= self._staff.most_attempts:
+        elif is_given_up(turn.blame, self._staff.most_attempts):
             outcome = Outcome(turn, TurnState.FAILED, "", now, STUCK.format(turn.attempt))
             await self._door.write(self._bury, holder, due, outcome)
-        elif self._is_continuing and is_fresh:
+        elif not is_fresh:
+            await self._door.write(turning.give_up_turn, holder.lease, turn, now, STALE, self._ending)
+        elif time.monotonic() < self._resume_at:
+            self._held_back.add(due.lane.key)
+            return False
+        elif self._is_waiting_for_store(due.lane.key):
+            return False
+        else:
             heard = await self._door.read(self._heard, turn)
             if heard is Heard.NOBODY:
                 _log.warning("An answer that was cut off is not carried on: who asked for it may not speak any more.")
@@ -302,14 +343,15 @@ class Office:
                 await self._carry_on_alone(holder, due)
             else:
                 return False  # it is looked again in a moment
-        elif due.has_more or self._is_continuing:
-            reason = CRASHING if is_fresh else STALE
-            await self._door.write(turning.give_up_turn, holder.lease, turn, now, reason, self._ending)
-        else:
-            return False
         self._tell_ended(due.lane, turn)
         self._sent()
         return True
+
+    async def _is_left_by_the_dead(self, turn: Turn, now: float) -> bool:
+        """Settle the run that a turn was cut off in, unless that was done; return whether it died without a word."""
+        if turn.run_id == self._presence.run.id:
+            return False
+        return await self._door.write(interrupt_left_by, turn.run_id, self._presence.is_gone, now)
 
     def _is_suspect(self, due: CutOff) -> bool:
         """Whether a turn may be what the gateway died of, and is given up if it does so once more."""
@@ -380,8 +422,10 @@ class Office:
                 self._streams.showing(last, begun, holder.lease) as show,
             ):
                 await runner.run(begun.lease, begun.situation, _all(tell, show, see), begun.preferences, ears)
-        except (LeaseLost, StoreError):
+        except (LeaseLost, StoreError) as error:
             self._outcomes.pop(turn.id, None)  # it is not certain that it came to that
+            if is_storage_fault(error):
+                self._note_store_failure(key)
             raise
         except Exception:  # noqa: BLE001 - of an agent anything may come, and one lane is not the others
             _log.exception("A turn came to an end by an error; its sender was told.")

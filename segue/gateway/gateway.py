@@ -9,6 +9,8 @@ from typing import Any
 
 from segue.agent.door import Door
 from segue.agent.holding import Presence
+from segue.core import crash_recovery
+from segue.core.crash_recovery import MAX_CRASHES
 from segue.core.errors import StoreError
 from segue.core.inbox import Entry, Want
 from segue.core.lifecycle import Interruption
@@ -24,7 +26,7 @@ from segue.hookspecs import Fact, Hooks, MessageAccepted, SessionReset
 from segue.ports.store import Transaction
 from segue.sessions.accepting import Accepted
 from segue.sessions.backgrounding import mark_lost
-from segue.sessions.recovering import CRASHES, interrupt_left, interrupt_own, is_crashing
+from segue.sessions.recovering import find_resume_time, interrupt_left, interrupt_own
 
 _log = logging.getLogger(__name__)
 
@@ -145,9 +147,13 @@ class Gateway:
         now = time.time()
         interrupted = await self.door.write(interrupt_left, self.presence.is_gone, now)
         await self.door.write(mark_lost, self.presence.is_gone, now)
-        if not self.is_on_errand and await self.door.read(is_crashing, self.presence.run.program, now):
-            self.office.continue_nothing()
-            _log.error("The gateway has died %d times within a minute: what was cut off is not carried on.", CRASHES)
+        resume_at = await self.door.read(find_resume_time, self.presence.run.program, now)
+        if resume_at is not None and resume_at > now and not self.is_on_errand:
+            self.office.hold_back(resume_at - now)
+            _log.error(
+                "Gateway crashed %d times within %g s: answers that were cut off resume in %.0f s",
+                *(MAX_CRASHES, crash_recovery.CRASH_SPAN.total_seconds(), resume_at - now),
+            )
         elif interrupted:
             _log.warning("Cut off and carried on now: %s.", count(len(interrupted), "answer"))
 

@@ -283,7 +283,7 @@ class Standing(NamedTuple):
 
 
 class Queue(NamedTuple):
-    """A lane in which messages wait: how many, and since when the one that has waited longest."""
+    """A lane with unfinished messages: how many there are, and when the oldest was accepted."""
 
     lane_key: str
     waiting: int
@@ -344,8 +344,8 @@ class Inbox(Protocol):
     def count(self, states: Collection[str]) -> dict[str, int]:
         """How many there are in each state; a state that nothing is in is left out."""
 
-    def queues(self) -> list[Queue]:
-        """Every lane in which something waits."""
+    def queues(self, states: Collection[str]) -> list[Queue]:
+        """Return the lanes that have messages in these states; the one with the oldest message comes first."""
 
     def open_lanes(self) -> list[str]:
         """Every lane in which something waits or runs; who has waited longest first."""
@@ -467,7 +467,9 @@ class Leases(Protocol):
     def now(self) -> float: ...
     def find_run(self, run_id: str) -> "Run | None": ...
     def open_runs(self) -> "list[Run]": ...
-    def count_crashes(self, program: str, since: float) -> int: ...
+    def crashes(self, program: str, since: float) -> list[float]:
+        """Return the times since then at which a run of this program was found to have crashed."""
+
     def add_run(self, run: "Run") -> None: ...
     def change_run(self, run_id: str, **columns: Any) -> bool: ...
     def links(self) -> "list[LinkRow]":

@@ -6,6 +6,7 @@ No number says whose it is. What only ever grows is counted where it happens, an
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from segue.core.inbox import InboxState
 from segue.core.leases import lane_lease, platform_lease, session_lease
 from segue.core.outbox import UNSENT
 from segue.ports.store import Filter, Queue, Transaction
@@ -28,7 +29,7 @@ class Figures(NamedTuple):
     oldest_waiting: float
     """Seconds for which a message has waited at most."""
     oldest_unattended: float
-    """The same of messages whose lane nobody who is alive works in: that lasts for a moment, and no longer."""
+    """Seconds since the oldest unfinished message was accepted in a lane that no living process works in."""
     outbox: Mapping[str, int]
     """What has not certainly arrived, by state, and what never will."""
     oldest_undelivered: float
@@ -46,7 +47,7 @@ def figures(tx: Transaction, now: float, is_gone: IsGone) -> Figures:
     ids = {run.id for run in alive}
     return Figures(
         inbox=seen.inbox,
-        oldest_waiting=_longest(tx.inbox.queues(), now),
+        oldest_waiting=_longest(tx.inbox.queues((InboxState.WAITING,)), now),
         oldest_unattended=_longest(seen.unattended, now),
         outbox=seen.outbox,
         oldest_undelivered=max(now - undelivered[0].created_at, 0.0) if undelivered else 0.0,

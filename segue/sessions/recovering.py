@@ -1,7 +1,7 @@
-"""What a process that is no more has left: exactly its open turns are interrupted, and its life is over."""
+"""What a dead process left: its open turns are marked interrupted, its leases are released, its run is ended."""
 
-from datetime import timedelta
-
+from segue.core import crash_recovery
+from segue.core.crash_recovery import blame_for_crash, resume_time
 from segue.core.leases import CRASHED, Run
 from segue.core.lifecycle import Interruption
 from segue.core.moments import instant
@@ -9,20 +9,23 @@ from segue.ports.store import Transaction
 from segue.sessions.leasing import IsGone
 from segue.sessions.steering import interrupt_lane
 
-CRASHES = 3
-CRASH_SPAN = timedelta(seconds=60)
-"""So many crashes within so short a time, and nothing goes on by itself."""
-
 
 def interrupt_left(tx: Transaction, is_gone: IsGone, now: float) -> list[str]:
-    """Mark the lanes in which a process died at work, and let go of what it held; which lanes these are."""
+    """Settle every run whose process is dead; return the lanes in which one died at work."""
     interrupted = []
     for run in tx.leases.open_runs():
         if is_gone(run):
-            interrupted += _interrupt_turns(tx, run, Interruption.RESTART, now)
-            tx.leases.change_run(run.id, ended_at=now, how=CRASHED)
-            tx.leases.release_all(run.id)  # on a server people do not see whose it was, and would wait for it
+            interrupted += _settle_crash(tx, run, now)
     return interrupted
+
+
+def interrupt_left_by(tx: Transaction, run_id: str, is_gone: IsGone, now: float) -> bool:
+    """Settle one run if its process is dead and nobody has done so; return whether that changed anything."""
+    run = tx.leases.find_run(run_id)
+    if run is None or run.ended_at is not None or not is_gone(run):
+        return False
+    _settle_crash(tx, run, now)
+    return True
 
 
 def interrupt_own(tx: Transaction, run: Run, reason: Interruption, now: float) -> list[str]:
@@ -30,10 +33,28 @@ def interrupt_own(tx: Transaction, run: Run, reason: Interruption, now: float) -
     return _interrupt_turns(tx, run, reason, now)
 
 
-def is_crashing(tx: Transaction, program: str, now: float) -> bool:
-    """Whether this program has died so often, so soon after another, that it should not go on by itself."""
-    since = now - CRASH_SPAN.total_seconds()
-    return tx.leases.count_crashes(program, since) >= CRASHES
+def find_resume_time(tx: Transaction, program: str, now: float) -> float | None:
+    """Return when turns that were cut off may go on, if this program has crashed too often lately; None is at once."""
+    return resume_time(_crashes(tx, program, now), crash_recovery.CRASH_SPAN)
+
+
+def _settle_crash(tx: Transaction, run: Run, now: float) -> list[str]:
+    _blame_turns(tx, run, now)
+    interrupted = _interrupt_turns(tx, run, Interruption.RESTART, now)
+    tx.leases.change_run(run.id, ended_at=now, how=CRASHED)
+    tx.leases.release_all(run.id)  # on a server people do not see whose it was, and would wait for it
+    return interrupted
+
+
+def _blame_turns(tx: Transaction, run: Run, now: float) -> None:
+    turns = tx.turns.running_of(run.id)
+    blame = blame_for_crash(len(turns), len(_crashes(tx, run.program, now)))
+    for turn in turns:
+        tx.turns.change(turn.id, blame=turn.blame + blame)
+
+
+def _crashes(tx: Transaction, program: str, now: float) -> list[float]:
+    return tx.leases.crashes(program, now - crash_recovery.CRASH_SPAN.total_seconds())
 
 
 def _interrupt_turns(tx: Transaction, run: Run, reason: Interruption, now: float) -> list[str]:

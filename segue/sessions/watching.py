@@ -33,7 +33,7 @@ class Watch(NamedTuple):
     outbox: dict[str, int]
     """How many have not been delivered, by state, and how many are dead."""
     unattended: Sequence[Queue]
-    """Where messages wait and nobody is at work; who has waited longest first."""
+    """Lanes with messages that wait or were cut off and no living worker; the oldest first."""
 
     @property
     def is_up(self) -> bool:
@@ -45,7 +45,7 @@ class Watch(NamedTuple):
 
     @property
     def left_waiting(self) -> float:
-        """For how long the oldest message has waited that nobody is at work on; 0 when there is none."""
+        """Return the seconds since the oldest unattended message was accepted; 0 if there is none."""
         return max((self.now - queue.oldest_at for queue in self.unattended), default=0.0)
 
 
@@ -62,7 +62,7 @@ def watch(tx: Transaction, is_gone: IsGone) -> Watch:
         left_out=left_out(tx, alive) if tx.scope.sees_all else {},
         inbox={state: inbox.get(state, 0) for state in (*OPEN, *UNANSWERED)},
         outbox={state: outbox.get(state, 0) for state in (*UNSENT, OutboxState.DEAD)},
-        unattended=[queue for queue in tx.inbox.queues() if lane_lease(queue.lane_key) not in worked_in],
+        unattended=[queue for queue in tx.inbox.queues(OPEN) if lane_lease(queue.lane_key) not in worked_in],
     )
 
 

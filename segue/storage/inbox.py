@@ -137,9 +137,8 @@ class SqlInbox(Inbox):
         sql = f"SELECT state, count(*) FROM inbox WHERE {where.sql} GROUP BY state"
         return dict(self._db.rows(sql, where.parameters))
 
-    def queues(self) -> list[Queue]:
-        where = visible(self._scope)
-        where.add(f"state IN ({_OPEN}) AND state = '{InboxState.WAITING}'")
+    def queues(self, states: Collection[str]) -> list[Queue]:
+        where = self._among(states)
         sql = f"SELECT lane_key, count(*), min(admitted_at) FROM inbox WHERE {where.sql} GROUP BY lane_key ORDER BY 3"
         return [Queue._make(row) for row in self._db.rows(sql, where.parameters)]
 

@@ -74,10 +74,9 @@ class SqlLeases(Leases):
     def open_runs(self) -> list[Run]:
         return [Run._make(row) for row in self._db.rows(f"SELECT {_RUN} FROM runs WHERE ended_at IS NULL", {})]
 
-    def count_crashes(self, program: str, since: float) -> int:
-        sql = "SELECT count(*) FROM runs WHERE program = :program AND how = :crashed AND ended_at >= :since"
-        count: int = self._db.rows(sql, {"program": program, "crashed": CRASHED, "since": since})[0][0]
-        return count
+    def crashes(self, program: str, since: float) -> list[float]:
+        sql = "SELECT ended_at FROM runs WHERE program = :program AND how = :crashed AND ended_at >= :since"
+        return [row[0] for row in self._db.rows(sql, {"program": program, "crashed": CRASHED, "since": since})]
 
     def add_run(self, run: Run) -> None:
         self._db.run(f"INSERT INTO runs ({_RUN}) VALUES ({placeholders(Run._fields)})", run._asdict())

@@ -7,7 +7,7 @@ what is missing. Steps that change data or indexes are numbered migrations, each
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 
 
 class Column(NamedTuple):
@@ -229,6 +229,7 @@ TURNS = Table(
         Column("ended_at", "REAL"),
         Column("reason", "TEXT"),
         Column("kind", "TEXT", "NOT NULL DEFAULT 'answer'"),
+        Column("blame", "REAL", "NOT NULL DEFAULT 0"),
     ),
 )
 

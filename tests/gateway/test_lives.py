@@ -1,8 +1,10 @@
 """What one life of a gateway leaves to the next, and which turns do not last."""
 
 import asyncio
+import re
 import time
 from functools import partial
+from typing import Any
 
 import pytest
 from lane_house import Building, HeldModel, dm
@@ -13,21 +15,24 @@ from segue.agent import holding
 from segue.agent.door import Door
 from segue.agent.holding import Holder, Presence
 from segue.core.access import AccessRules
-from segue.core.errors import Unreachable
+from segue.core.errors import StoreFull, Unreachable
 from segue.core.events import Reply
 from segue.core.inbox import InboxState
-from segue.core.leases import Run, session_lease
+from segue.core.leases import CRASHED, Run, lane_lease, session_lease
 from segue.core.lifecycle import Interruption, Lane, Phase
 from segue.core.moments import instant
 from segue.core.pairing import PairedPerson
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.core.turns import Turn
 from segue.gateway import connecting, lanes
 from segue.gateway.answering import PUT_OUT, STALE, STUCK
 from segue.gateway.holding import LaneHolder, take_lane
 from segue.ports.platform import Intake
 from segue.ports.store import Transaction
+from segue.sessions import turning
 from segue.sessions.recovering import interrupt_left
 from segue.sessions.steering import get_lane, suspend_lane
+from segue.sessions.watching import watch
 from segue.storage.store import SqlStore
 from segue.testing import ScriptedPlatform, Stage
 
@@ -159,16 +164,120 @@ def test_a_crash_marks_exactly_the_turns_that_were_open_and_once(store: SqlStore
     assert lane(store) == marked
 
 
-def test_after_three_attempts_the_lane_is_suspended(store: SqlStore) -> None:
+def test_however_often_it_is_restarted_an_answer_is_carried_on(store: SqlStore) -> None:
     stage = Stage()
-    for life in ("first", "second", "third"):
+    for life in ("first", "second", "third", "fourth"):
         leave_open(store, stage, Interruption.SHUTDOWN_DRAIN, life)
         assert lane(store).phase is Phase.INTERRUPTED
     last = Building(store, stage, name="last", is_gone=lambda _: False)
     last.run(last.quiet)
-    assert stage.posted_to("alice") == [STUCK.format(3)]
+    assert stage.posted_to("alice") == ["You said: count"]
+    assert lane(store).phase is Phase.ACTIVE
+
+
+def test_however_often_the_store_fails_an_answer_is_carried_on(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    careful, failures = turning.end_turn, 0
+
+    def end_turn(*arguments: Any, **more: Any) -> None:
+        nonlocal failures
+        if failures < 5:
+            failures += 1
+            raise StoreFull("The disk is full.")
+        careful(*arguments, **more)
+
+    monkeypatch.setattr(turning, "end_turn", end_turn)
+    monkeypatch.setattr("segue.gateway.answering.FIRST_STORE_PAUSE", 0.01)
+    stage = Stage()
+    building = Building(store, stage)
+
+    async def work() -> None:
+        stage.say(dm(), "count")
+        await building.quiet()
+
+    building.run(work)
+    assert failures == 5
+    pauses = re.findall(r"the store failed during a turn, which goes on in (\S+) s", caplog.text)
+    assert len(set(pauses)) > 1, "each is longer than the one before"
+    assert stage.posted_to("alice") == ["You said: count"]
+    assert [entry.state for entry in store.read(OWNER, lambda tx: tx.inbox.listed(list(InboxState)))] == ["done"]
+
+
+def test_after_its_third_crash_a_turn_is_given_up_and_its_lane_suspended(store: SqlStore) -> None:
+    leave_open_by_crash(store, "alice", blame=2.0)
+    stage = Stage()
+    last = Building(store, stage, name="last", is_gone=is_old)
+    last.run(last.quiet)
+    assert stage.posted_to("alice") == [STUCK.format(1)]
     assert last.model.asked == []
     assert lane(store).phase is Phase.SUSPENDED
+
+
+def test_a_crash_is_shared_by_the_turns_that_were_open_and_one_of_a_crash_loop_blames_nobody(store: SqlStore) -> None:
+    def blames() -> list[float]:
+        return [turn.blame for turn in open_turns(store)]
+
+    leave_two_open(store, 1)
+    store.write(OWNER, interrupt_left, is_old, 1000.0)
+    assert blames() == [0.5, 0.5]
+    for name, at in (("second", 1010.0), ("third", 1020.0), ("fourth", 2000.0)):
+        store.write(OWNER, _begin_run, name)
+        store.write(OWNER, partial(_goes_to, name))
+        store.write(OWNER, interrupt_left, partial(_is_named, name), at)
+    assert blames() == [1.5, 1.5], "the third came within a minute of two others"
+
+
+def test_a_crash_that_another_gateway_notices_is_counted_too(store: SqlStore) -> None:
+    """Gateways that share a database take up what a dead one left while they run, and not when they begin."""
+    leave_open_by_crash(store, "alice")
+    store.write(OWNER, lambda tx: tx.leases.take(lane_lease(ALICE), "old", "owner", 3600.0))
+    stage, model = Stage(), held()
+    dead: set[str] = set()
+    building = Building(store, stage, model=model, name="other", is_gone=lambda run: run.id in dead)
+
+    async def work() -> None:
+        await building.lane_looks.more(2)
+        dead.add("old")
+        await building.asked()
+        assert [(turn.attempt, turn.blame) for turn in open_turns(store)] == [(2, 1.0)]
+        assert lane(store).phase_reason == Interruption.RESTART
+        model.release()
+        await building.quiet()
+
+    building.run(work)
+    old = store.read(OWNER, lambda tx: tx.leases.find_run("old"))
+    assert old is not None
+    assert old.how == "crashed"
+
+
+def test_after_three_crashes_within_a_minute_what_was_cut_off_waits_until_the_minute_is_over(
+    store: SqlStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    leave_open_by_crash(store, "alice")
+    for name in ("one", "two"):
+        store.write(OWNER, _crashed, name, time.time())
+    stage = Stage()
+    building = Building(store, stage, name="last", is_gone=is_old)
+
+    async def work() -> None:
+        stage.say(dm("bob"), "hello")
+        await until(lambda: stage.posted_to("bob"), "an answer to who was not cut off")
+        stage.say(dm(), "and now?")
+        await building.taken_in()
+        await building.lane_looks.more(3)
+        assert [entry.text for entry in store.read(OWNER, lambda tx: tx.inbox.running(ALICE))] == ["unfinished"]
+        assert stage.posted_to("alice") == []
+        watched = store.read(OWNER, watch, is_old)
+        assert [(queue.lane_key, queue.waiting) for queue in watched.unattended] == [(ALICE, 2)]
+        building.gateway.office.hold_back(0.0)  # a minute later
+        await building.quiet()
+
+    building.run(work)
+    assert stage.posted_to("alice")[0] == "You said: unfinished"
+    states = [entry.state for entry in store.read(OWNER, lambda tx: tx.inbox.listed(list(InboxState)))]
+    assert states == ["done"] * 3
+    assert "Gateway crashed 3 times within 60 s: answers that were cut off resume in" in caplog.text
 
 
 @pytest.mark.parametrize(("crashes", "most_at_once"), [(1, 2), (2, 1)])
@@ -198,7 +307,7 @@ def test_after_a_second_crash_turns_are_carried_on_one_at_a_time(
 
 
 def test_a_bystander_of_a_turn_that_is_given_up_is_answered(store: SqlStore) -> None:
-    leave_two_open(store, 2)
+    leave_two_open(store, 2, blame=2.0)
     stage = Stage()
     third = Building(store, stage, model=held(), name="third", is_gone=lambda run: run.id == "old")
     third.gateway.drain_seconds = 0.01
@@ -209,7 +318,9 @@ def test_a_bystander_of_a_turn_that_is_given_up_is_answered(store: SqlStore) -> 
 
     third.run(work)
     assert sorted(attempts(store)) == [2, 3]
-    last = Building(store, stage, name="last", is_gone=lambda run: run.id == "old")
+    store.write(OWNER, lambda tx: tx.leases.change_run("third", ended_at=None))  # as if it had died of that one
+    store.write(OWNER, lambda tx: tx.leases.change_run("old", ended_at=1.0))  # long ago
+    last = Building(store, stage, name="last", is_gone=lambda run: run.id == "third")
     last.run(last.quiet)
     assert sorted([*stage.posted_to("alice"), *stage.posted_to("bob")]) == [STUCK.format(3), "You said: unfinished"]
 
@@ -290,27 +401,58 @@ def test_a_turn_that_takes_too_long_is_aborted_and_its_sender_is_told(store: Sql
     assert [entry.state for entry in store.read(OWNER, lambda tx: tx.inbox.listed(("dead",)))] == ["dead"]
 
 
-def leave_two_open(store: SqlStore, crashes: int) -> None:
+def _is_named(name: str, run: Run) -> bool:
+    return run.id == name
+
+
+def is_old(run: Run) -> bool:
+    return run.id == "old"
+
+
+def leave_two_open(store: SqlStore, crashes: int, blame: float = 0.0) -> None:
     """Two turns that have run in the same lives, which ended in as many crashes."""
     store.write(OWNER, _begin_run, "old")
     for person in ("alice", "bob"):
         turn = begin(store, say(store, "unfinished", person)).situation.turn
-        store.write(OWNER, partial(_was_of_old_run, turn.id, crashes))
+        store.write(OWNER, partial(_was_of_old_run, turn.id, crashes, blame))
 
 
-def _was_of_old_run(turn_id: str, crashes: int, tx: Transaction) -> None:
-    tx.turns.change(turn_id, run_id="old", attempt=crashes)
+def leave_open_by_crash(store: SqlStore, person: str, blame: float = 0.0) -> None:
+    """Leave a turn whose process died, and of which nobody has noticed that yet."""
+    store.write(OWNER, _begin_run, "old")
+    begun = begin(store, say(store, "unfinished", person))
+    store.write(OWNER, partial(_was_of_old_run, begun.situation.turn.id, 1, blame))
+    store.write(OWNER, lambda tx: tx.leases.release(begun.lease))
+
+
+def _was_of_old_run(turn_id: str, crashes: int, blame: float, tx: Transaction) -> None:
+    tx.turns.change(turn_id, run_id="old", attempt=crashes, blame=blame)
+
+
+def _goes_to(run_id: str, tx: Transaction) -> None:
+    """Let a run take up whatever is open."""
+    for turn in _open_turns(tx):
+        tx.turns.change(turn.id, run_id=run_id)
+
+
+def _crashed(tx: Transaction, run_id: str, at: float) -> None:
+    _begin_run(tx, run_id)
+    tx.leases.change_run(run_id, ended_at=at, how=CRASHED)
+
+
+def _open_turns(tx: Transaction) -> list[Turn]:
+    found = [tx.lanes.find(key) for key in (ALICE, BOB)]
+    turns = [tx.turns.running_in(one.session_id) for one in found if one and one.session_id]
+    return [turn for turn in turns if turn]
+
+
+def open_turns(store: SqlStore) -> list[Turn]:
+    return store.read(OWNER, _open_turns)
 
 
 def attempts(store: SqlStore) -> list[int]:
     """How often each turn was tried that is open."""
-
-    def work(tx: Transaction) -> list[int]:
-        lanes = [tx.lanes.find(key) for key in (ALICE, BOB)]
-        turns = [tx.turns.running_in(one.session_id) for one in lanes if one and one.session_id]
-        return [turn.attempt for turn in turns if turn]
-
-    return store.read(OWNER, work)
+    return [turn.attempt for turn in open_turns(store)]
 
 
 def _begin_run(tx: Transaction, run_id: str) -> None:

@@ -20,7 +20,7 @@ from segue.core.credentials import Credential
 from segue.core.errors import SegueError
 from segue.core.ids import LaneKey
 from segue.core.inbound import Inbound
-from segue.core.inbox import Entry, InboxState, entry_of
+from segue.core.inbox import OPEN, Entry, InboxState, entry_of
 from segue.core.jobs import Job
 from segue.core.lifecycle import Lane
 from segue.core.markdown import Markdown
@@ -149,7 +149,7 @@ def every_table(asker: Asker) -> dict[str, Any]:
         "Inbox.listed": tx.inbox.listed(list(InboxState)),
         "Inbox.latest": tx.inbox.latest(list(InboxState), 99),
         "Inbox.count": tx.inbox.count(list(InboxState)),
-        "Inbox.queues": tx.inbox.queues(),
+        "Inbox.queues": tx.inbox.queues(OPEN),
         "Inbox.open_lanes": tx.inbox.open_lanes(),
         "Outbox.find": each(tx.outbox.find, asker.sent),
         "Outbox.unsent": tx.outbox.unsent("telegram", ""),
@@ -223,7 +223,7 @@ TELL_NOTHING = {
     "Sessions": "holder_of titles_of",  # a principal's titles, in whatever room, so that each is theirs once
     "Inbox": "cursor",  # how far a platform was read, which the program asks for itself
     # asked by the program itself; nobody said any of it
-    "Leases": "find find_run unexpired open_runs count_crashes links",
+    "Leases": "find find_run unexpired open_runs crashes links",
     "Search": "frequency state is_whole",  # numbers; that they tell nothing is asked of whole answers elsewhere
 }
 

@@ -3,14 +3,17 @@
 import time
 
 import pytest
-from lane_rows import ALICE, BOB, answered, begin, cut_off, died, finish, found, say, try_to_begin
+from lane_rows import ALICE, BOB, answered, begin, cut_off, died, finish, found, hold, live_run, say, try_to_begin
 
 from segue.core.errors import Invalid, NotFound
-from segue.core.inbox import InboxState
+from segue.core.inbox import OPEN, Entry, InboxState
+from segue.core.leases import lane_lease
 from segue.core.queueing import Drop, QueueRules
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.turns import TurnState
 from segue.sessions.discarding import purge_conversation
+from segue.sessions.leasing import release
+from segue.sessions.reading import view_of
 from segue.sessions.requeueing import (
     CANCELLED_HERE,
     cancel_messages,
@@ -21,6 +24,14 @@ from segue.sessions.requeueing import (
 from segue.storage.store import SqlStore
 
 LONG_AGO = 1_700_000_000.0
+
+
+def being_answered(store: SqlStore, text: str, person: str) -> Entry:
+    """A message that a living gateway answers."""
+    entry = say(store, text, person)
+    begin(store, entry)
+    hold(store, lane_lease(entry.lane_key), live_run(store))
+    return entry
 
 
 def test_a_dead_message_waits_again_as_a_new_attempt_of_no_turn(store: SqlStore) -> None:
@@ -75,13 +86,49 @@ def test_refused_and_cancelled_messages_are_answered_after_all(store: SqlStore) 
 
 def test_one_message_that_cannot_be_retried_keeps_all_as_they_are(store: SqlStore) -> None:
     dead, done, waits = died(store, "dead"), answered(store, "done"), say(store, "waits")
-    running = cut_off(store, "running", "bob")
+    running = being_answered(store, "running", "bob")
     for other, why in ((done, "was answered"), (waits, "waits already"), (running, "is being answered")):
         with pytest.raises(Invalid, match=why):
             store.write(OWNER, retry_messages, [dead.id, other.id], 1.0)
     with pytest.raises(NotFound, match="no message 999"):
         store.write(OWNER, retry_messages, [dead.id, 999], 1.0)
     assert found(store, dead).state == "dead"
+
+
+def test_a_message_whose_answer_was_cut_off_can_be_retried(store: SqlStore) -> None:
+    entry = cut_off(store, "again")
+    (again,) = store.write(OWNER, retry_messages, [entry.id], 5.0)
+    assert (again.state, again.turn_id) == ("waiting", None)
+    begun = begin(store, again)
+    assert begun.situation.turn.attempt == 1
+    finish(store, begun)
+    assert found(store, entry).state == "done"
+    said = store.read(OWNER, view_of, begun.opened.session.id)
+    assert [message.content for message in said if message.role == "user"] == ["again"], "it was said once"
+
+
+def test_a_message_whose_answer_was_cut_off_can_be_cancelled_and_its_turn_ends(store: SqlStore) -> None:
+    entry = cut_off(store, "never mind")
+    store.write(OWNER, cancel_messages, [entry.id], 5.0)
+    cancelled = found(store, entry)
+    assert (cancelled.state, cancelled.reason) == ("cancelled", CANCELLED_HERE)
+    turn = store.read(OWNER, lambda tx: tx.turns.find(cancelled.turn_id or ""))
+    assert turn is not None
+    assert (turn.state, turn.reason) == ("stopped", CANCELLED_HERE)
+    assert store.read(OWNER, lambda tx: tx.inbox.open_lanes()) == []
+
+
+def test_what_one_turn_answers_is_retried_and_cancelled_together(store: SqlStore) -> None:
+    first, second = say(store, "one"), say(store, "two")
+    begin(store, first, second)
+    for act, state in ((cancel_messages, "cancelled"), (retry_messages, "waiting")):
+        if act is cancel_messages:
+            lease = hold(store, lane_lease(ALICE), live_run(store))
+            with pytest.raises(Invalid, match="is being answered"):
+                store.write(OWNER, act, [first.id], 5.0)
+            store.write(OWNER, release, lease)
+        changed = store.write(OWNER, act, [first.id] if act is cancel_messages else [first.id, second.id], 5.0)
+        assert [(entry.id, entry.state) for entry in changed] == [(first.id, state), (second.id, state)]
 
 
 def test_everything_dead_is_found_and_nothing_else(store: SqlStore) -> None:
@@ -113,7 +160,7 @@ def test_a_purge_also_removes_a_message_that_waits_again(store: SqlStore) -> Non
 
 
 def test_cancelling_says_by_whom_and_spares_what_is_being_answered(store: SqlStore) -> None:
-    running, waits, dead = cut_off(store, "running", "bob"), say(store, "waits"), died(store, "dead", "carol")
+    running, waits, dead = being_answered(store, "running", "bob"), say(store, "waits"), died(store, "dead", "carol")
     with pytest.raises(Invalid, match="is being answered"):
         store.write(OWNER, cancel_messages, [waits.id, running.id], 1.0)
     assert found(store, waits).state == "waiting"
@@ -150,7 +197,7 @@ def test_messages_are_counted_and_shown_by_state_and_lane(store: SqlStore) -> No
     last = store.read(OWNER, lambda tx: tx.inbox.latest(["waiting", "dead"], 3, ALICE))
     assert [entry.id for entry in last] == [waits[0].id, waits[1].id, waits[2].id]
     assert [one.id for one in store.read(OWNER, lambda tx: tx.inbox.latest(["dead"], 3))] == [dead.id]
-    queues = store.read(OWNER, lambda tx: tx.inbox.queues())
+    queues = store.read(OWNER, lambda tx: tx.inbox.queues(OPEN))
     assert [(queue.lane_key, queue.waiting) for queue in queues] == [(BOB, 1), (ALICE, 3)]
     assert queues[0].oldest_at == other.admitted_at
 

@@ -15,7 +15,7 @@ from gateway_nursery import Nursery
 from lane_house import dm
 from scripted_gateway import PADDING, STREAMING
 from torture_rounds import rounds
-from waiting import DEADLINE, until
+from waiting import DEADLINE, POLL_INTERVAL, until
 
 from segue.core.outbox import UNSENT, OutboxState
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
@@ -80,6 +80,11 @@ class Report:
         return (
             f"{self.kills} kills in {self.seconds:.0f} s, {self.said} messages. They fell: {where}. {self.violations}"
         )
+
+    @property
+    def dead(self) -> list[str]:
+        """Those of `unended` that are dead, by their names."""
+        return [one.partition(":")[0] for one in self.unended if ": dead," in one]
 
 
 class KillLoop:
@@ -165,6 +170,35 @@ class KillLoop:
         self._judge()
         self._store.close()
         return self.report
+
+    async def crash_loop(self, kills: int, lives: tuple[float, float], poison: str, **afterwards: Any) -> Report:
+        """Kill lives of such a length, plant a turn that kills its process, and let lives go on until all is done."""
+        async with self._backstage:
+            self._stage.say(dm("culprit"), f"{poison} poison", message_id=poison)
+            while self.report.kills < kills:
+                self._talk()
+                pid = await asyncio.to_thread(self._nursery.start, self._request)
+                await asyncio.sleep(self._random.uniform(*lives))
+                await self._end(pid)
+                self.report.kills += 1
+            self._request |= afterwards
+            deadline = time.monotonic() + 4 * DEADLINE
+            while self._is_at_work() and time.monotonic() < deadline:  # what has not come to its end is told
+                pid = await asyncio.to_thread(self._nursery.start, self._request)
+                while self._is_at_work() and not await self._is_gone(pid) and time.monotonic() < deadline:
+                    await asyncio.sleep(POLL_INTERVAL)
+                await self._end(pid)
+        self._judge()
+        self._store.close()
+        return self.report
+
+    async def _is_gone(self, pid: int) -> bool:
+        return await asyncio.to_thread(self._nursery.is_gone, pid, 0.0)
+
+    async def _end(self, pid: int) -> None:
+        """End a life, unless what it did has ended it already."""
+        with suppress(ProcessLookupError):
+            await asyncio.to_thread(self._nursery.end, pid)
 
     async def _born(self) -> int:
         """A gateway that has begun to read, or, now and then, one that has not come so far."""

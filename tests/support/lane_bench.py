@@ -7,6 +7,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from segue.agent.door import Door
 from segue.agent.holding import Presence
+from segue.core.crash_recovery import is_given_up
 from segue.core.errors import LeaseLost
 from segue.core.events import Reply, ToolCall, ToolFinished
 from segue.core.inbound import Inbound
@@ -178,7 +179,7 @@ class Bench:
 
     def _take_up(self, lane: str, due: CutOff) -> None:
         holder, turn = self.holders[lane], due.turn
-        if turn.attempt >= turning.MOST_ATTEMPTS:
+        if is_given_up(turn.blame):
             outcome = Outcome(turn, TurnState.FAILED, "", self.now, STUCK.format(turn.attempt))
             self.write(self._bury, holder, due, outcome)
         elif self.now - due.last_at <= self.freshness:

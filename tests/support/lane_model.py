@@ -1,11 +1,12 @@
 """What a gateway should be: lists and dictionaries, written from what it promises and not from how it does it."""
 
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import NamedTuple
 
 from segue.core.sources import SessionSource
 
-IDLE, FRESHNESS, MOST_ATTEMPTS = 1800.0, 3600.0, 3
+IDLE, FRESHNESS, MAX_BLAME, CRASH_SPAN = 1800.0, 3600.0, Fraction(3), 60.0
 MODES = ("collect", "followup", "interrupt")
 PLAIN, QUEUED, COMMAND = "plain", "queued", "command"
 ROOM = "agent:main:scripted:group:room"
@@ -110,6 +111,7 @@ class Task:
     mails: list[Mail]
     begun_at: float
     attempt: int = 1
+    blame: Fraction = Fraction(0)
     is_cut_off: bool = False
     """Whether nobody is at work on it; what comes meanwhile ends nothing."""
 
@@ -148,6 +150,7 @@ class Model:
         self.mails: list[Mail] = []
         self.lanes: dict[str, Spot] = {}
         self.tasks: dict[str, Task] = {}
+        self.crashed_at: list[float] = []
         self.sent: list[Sent] = []
         self.accepted: set[tuple[str, str, str]] = set()
 
@@ -255,7 +258,7 @@ class Model:
     def take_up(self, lane: str, now: float) -> bool:
         """A turn that was cut off: whether it goes on."""
         task, spot = self.tasks[lane], self.lanes[lane]
-        if task.attempt >= MOST_ATTEMPTS:
+        if task.blame >= MAX_BLAME:
             self._end(lane, "dead")
             spot.phase, spot.since = "suspended", now
             self.sent.append(Sent(lane, "notice"))
@@ -314,7 +317,12 @@ class Model:
             mail.state = state
 
     def crash(self, now: float) -> None:
-        """Exactly the lanes in which a turn ran are interrupted."""
+        """Exactly the lanes in which a turn ran are interrupted, and those turns share the blame."""
+        ran = [task for task in self.tasks.values() if not task.is_cut_off]
+        is_loop = sum(at >= now - CRASH_SPAN for at in self.crashed_at) >= 2
+        self.crashed_at.append(now)
+        for task in ran:
+            task.blame += Fraction(0 if is_loop else 1, len(ran))
         for lane, task in self.tasks.items():
             if not task.is_cut_off and self.lanes[lane].phase != "suspended":
                 self.lanes[lane].phase, self.lanes[lane].since = "interrupted", now

@@ -11,6 +11,7 @@ from lane_house import Building
 from places import Probe
 
 from segue.agent import holding
+from segue.core import crash_recovery
 from segue.core.events import Reply, ToolCall
 from segue.core.inbound import Receipt
 from segue.core.leases import Lease, Run
@@ -119,7 +120,7 @@ async def live(request: dict[str, Any]) -> None:
     if request.get("looks"):
         _note_looks(Path(request["looks"]))
     if request.get("crash_span"):
-        setattr(recovering, "CRASH_SPAN", timedelta(seconds=request["crash_span"]))  # noqa: B010 - as a test does it
+        setattr(crash_recovery, "CRASH_SPAN", timedelta(seconds=request["crash_span"]))  # noqa: B010 - as a test does it
     if request.get("control"):
         _CONTROLS[request["control"]]()
     if request.get("failpoint"):
@@ -222,6 +223,19 @@ def _forget_drafts() -> None:
     drafting.begin_draft = begin_draft
 
 
+def _blame_everybody() -> None:
+    """Without the guard: whatever was open when the process died has one try less, however soon it died again."""
+
+    def blame_for_crash(*_: Any) -> float:
+        return 1.0
+
+    def resume_time(*_: Any) -> None:
+        return None
+
+    setattr(recovering, "blame_for_crash", blame_for_crash)  # noqa: B010 - which are only imported there
+    setattr(recovering, "resume_time", resume_time)  # noqa: B010
+
+
 def _lease_for(seconds: float) -> None:
     setattr(leasing, "LEASE_SECONDS", seconds)  # noqa: B010 - as a test does it
     setattr(holding, "RENEWAL_SECONDS", seconds / 3)  # noqa: B010
@@ -276,4 +290,5 @@ _CONTROLS = {
     "note no farewell": _note_no_farewell,
     "forget drafts": _forget_drafts,
     "hold everything": _hold_everything,
+    "blame everybody": _blame_everybody,
 }

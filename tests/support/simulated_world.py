@@ -46,7 +46,7 @@ MISHAPS = (
     *((), ("kill",), ("kill",), ("kill", "kill"), ("hold",), ("hold", "kill"), ("end",)),
     ("trouble", "end", "kill"),
 )
-"""Two kills at most: after three within a minute a gateway goes on with nothing by itself."""
+"""Two kills at most: after three within a minute a gateway waits before it continues anything."""
 
 
 class Words(NamedTuple):

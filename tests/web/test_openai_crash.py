@@ -3,11 +3,13 @@
 import json
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
-from gateway_process import House, kill
+from gateway_process import SUPPORT, House, kill
 from openai import APIConnectionError, OpenAI
+from torture_rounds import rounds
 from waiting import DEADLINE, wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.torture, pytest.mark.on_file]
@@ -94,6 +96,38 @@ def test_without_the_key_it_would_be_asked_twice(house: House) -> None:
         assert other.id != name
         over(client, name)
     assert questions(house) == [2, 2]
+
+
+def test_after_a_crash_loop_every_call_with_a_key_has_one_outcome(house: House, tmp_path: Path) -> None:
+    """Nothing is continued before a minute without such a loop; under torture that minute is waited for."""
+    token, keys, names = made_token(house), ("k1", "k2", "k3"), {}
+    life = house.begin()
+    with OpenAI(api_key=token, base_url=f"{address(house, 1)}/v1", max_retries=0, timeout=DEADLINE) as client:
+        for key in keys:
+            asked_for = client.responses.create(
+                model="main", input=f"{asked(house)} {key}", background=True, extra_headers={KEY: key}
+            )
+            names[key] = asked_for.id
+        for name in names.values():
+            wait_until(partial(is_in_progress, client, name))
+    kill(life)
+    for number in (2, 3, 4):
+        life = house.begin()
+        address(house, number)
+        kill(life)
+    (house.folder / "go").touch()
+    later = tmp_path / "later"
+    later.write_text(str(rounds(120, in_torture=0)))
+    house.begin(launcher=SUPPORT / "late_launcher.py", SEGUE_TEST_LATER=str(later))
+    with OpenAI(api_key=token, base_url=f"{address(house, 5)}/v1", max_retries=0, timeout=2 * DEADLINE) as client:
+        for key, name in names.items():
+            again = client.responses.create(model="main", input=f"{asked(house)} {key}", extra_headers={KEY: key})
+            assert (again.id, again.status) == (name, "completed")
+    assert questions(house) == [2, 2, 2]
+
+
+def is_in_progress(client: OpenAI, name: str) -> bool:
+    return client.responses.retrieve(name).status == "in_progress"
 
 
 def over(client: OpenAI, name: str) -> str:
