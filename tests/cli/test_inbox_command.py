@@ -6,12 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lane_rows import ALICE, answered, cut_off, died, found, opened, say
+from lane_rows import ALICE, answered, cut_off, died, found, hold, live_run, opened, say
 
+from segue.core.leases import lane_lease
 from segue.core.queueing import Drop, QueueRules
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
+CAROL = "agent:main:scripted:dm:carol"
 KEYS = {
     *("id", "state", "lane_key", "principal", "audience", "person", "platform", "account", "chat", "message_id"),
     *("edit", "want", "text", "admitted_at", "turn_id", "session_id", "reason", "ended_at", "author"),
@@ -118,12 +120,21 @@ def test_messages_are_cancelled_by_number_or_by_lane(home: Path, run: Run) -> No
     assert [one["id"] for one in listed(run)] == [first.id, other.id]
 
 
-def test_what_is_being_answered_is_not_cancelled(home: Path, run: Run) -> None:
+def test_what_a_living_process_answers_is_not_cancelled(home: Path, run: Run) -> None:
     ids = furnish(home)
+    with opened(home) as store:
+        hold(store, lane_lease(CAROL), live_run(store))
     assert "is being answered" in refused(run("inbox", "cancel", str(ids["running"]), str(ids["waiting"]), "--yes"))
     assert states(run) == ["dead", "running", "waiting", "refused"]
     run("inbox", "cancel", str(ids["dead"]), str(ids["refused"]), "--yes")
     assert states(run) == ["running", "waiting"]
+
+
+def test_what_no_process_works_on_any_more_is_cancelled(home: Path, run: Run) -> None:
+    ids = furnish(home)
+    (cancelled,) = json.loads(run("inbox", "cancel", str(ids["running"]), "--yes", "--json").stdout)["messages"]
+    assert (cancelled["id"], cancelled["state"]) == (ids["running"], "cancelled")
+    assert states(run) == ["dead", "waiting", "refused"]
 
 
 def test_it_has_to_be_said_which_messages(run: Run) -> None:

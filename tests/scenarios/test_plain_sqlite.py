@@ -13,6 +13,7 @@ from segue import SessionDB
 from segue.core.messages import Spot, draft
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.sessions.compressing import compress_session
+from segue.storage.schema import SCHEMA_VERSION
 from segue.storage.sqlite import SqliteEngine
 from segue.storage.store import SqlStore
 
@@ -118,7 +119,7 @@ def test_every_documented_column_exists(file: Path, table: str, columns: str) ->
 
 def test_the_tables_of_the_store_itself_exist(file: Path) -> None:
     assert query(file, "SELECT count(*) AS n FROM state_meta WHERE key = 'nothing';") == [{"n": 0}]
-    assert query(file, "SELECT version FROM schema_version;") == [{"version": 9}]
+    assert query(file, "SELECT version FROM schema_version;") == [{"version": SCHEMA_VERSION}]
     assert query(file, "SELECT name FROM sqlite_schema WHERE name = 'messages_fts';") == [{"name": "messages_fts"}]
 
 
