@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -25,7 +26,8 @@ from segue.cli.browsing.acts import file_name_for
 from segue.cli.browsing.browser import READ_ONLY, Browser
 from segue.cli.browsing.dialogs import Option
 from segue.cli.browsing.keys import KEYS
-from segue.cli.browsing.rows import View, row_pieces
+from segue.cli.browsing.preview import look_at
+from segue.cli.browsing.rows import View, list_rows, row_pieces
 from segue.core.errors import StoreBusy, StoreReadOnly
 from segue.core.messages import Draft
 from segue.core.scope import OWNER_AT_CONSOLE
@@ -779,6 +781,50 @@ def test_d_asks_deletes_the_conversation_and_u_brings_it_back(store: SqlStore) -
 
     drive(store, script)
     assert [found(store, one) for one in ("one", "two")] == before
+
+
+class SlowPreviews:
+    """A store that answers about a preview after the conversation was deleted, and lists what is left after that."""
+
+    def __init__(self, store: SqlStore) -> None:
+        self._store = store
+        self.is_asked, self._is_listing, self._is_answered = Event(), Event(), Event()
+        self._is_deleted = False
+
+    def read(self, scope: Any, work: Callable[..., Any], *arguments: Any) -> Any:
+        if work is look_at:
+            self.is_asked.set()
+            assert self._is_listing.wait(DEADLINE)
+        elif work is list_rows and self._is_deleted:
+            self._is_listing.set()
+            assert self._is_answered.wait(DEADLINE)
+        try:
+            return self._store.read(scope, work, *arguments)
+        finally:
+            if work is look_at:
+                self._is_answered.set()
+
+    def write(self, scope: Any, work: Callable[..., Any], *arguments: Any) -> Any:
+        said = self._store.write(scope, work, *arguments)
+        self._is_deleted = True
+        return said
+
+
+def test_a_preview_that_comes_too_late_does_not_hide_that_it_was_deleted(store: SqlStore) -> None:
+    add(store, "one", title="Project")
+    slow = SlowPreviews(store)
+
+    async def script(pilot: Pilot[str]) -> None:
+        await until(pilot, slow.is_asked.is_set)
+        await pilot.press("d")
+        await until_seen(pilot, "into the trash?")
+        await pilot.press("y")
+        await until_listed(pilot)
+        for _ in range(5):
+            await pilot.pause(0.01)  # what was posted before is shown
+        assert status(pilot) == "'Project' is in the trash; u brings it back."
+
+    drive(slow, script)
 
 
 def test_undo_says_when_the_title_was_given_away(store: SqlStore) -> None:

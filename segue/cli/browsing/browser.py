@@ -162,6 +162,7 @@ class Browser(App[str]):
         doomed = await self._attempt(self._store.read, OWNER_AT_CONSOLE, acts.doomed_with, session_id)
         if doomed is None or not await self.push_screen_wait(_confirmation(doomed)):
             return
+        self._panes.stop_looking()
         said = await self._attempt(self._write, acts.delete, session_id, self._clock())
         if said is not None:
             self._deleted.append(session_id)

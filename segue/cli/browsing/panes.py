@@ -98,6 +98,10 @@ class Panes(Vertical):
         self._said = None
         self.load()
 
+    def stop_looking(self) -> None:
+        """Read no preview until the list moves or is read again: the current conversation is about to be removed."""
+        self.workers.cancel_group(self, "look")
+
     def toggle_preview(self) -> None:
         self.toggle_class("-without-preview")
         self.look()
