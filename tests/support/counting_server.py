@@ -46,8 +46,11 @@ class CountingServer:
         try:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).lower()
-                length = next(int(line[15:]) for line in head.split(b"\r\n") if line.startswith(b"content-length:"))
-                body = json.loads(await reader.readexactly(length))
+                lengths = [int(line[15:]) for line in head.split(b"\r\n") if line.startswith(b"content-length:")]
+                if not lengths:  # a question about models, which has no body
+                    writer.write(_http(404, b"{}"))
+                    continue
+                body = json.loads(await reader.readexactly(lengths[0]))
                 writer.write(self._reply(body, is_anthropic=b"/messages" in head.split(b"\r\n")[0]))
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
