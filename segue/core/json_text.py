@@ -12,7 +12,7 @@ from typing import Any
 MAX_DEPTH = 128
 """Lists and objects inside one another. What people and programs exchange has ten at most."""
 
-_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[{]|[\]}]', re.DOTALL)
+_STRING_OR_BRACKET = re.compile(r'"(?>(?:[^"\\]++|\\.)*)(?:"|\\?\Z)|[\[{]|[\]}]', re.DOTALL)
 
 
 class TooDeep(ValueError):

@@ -282,12 +282,12 @@ _HARMLESS_NAME = re.compile(
 
 # A value runs on to white space; a delimiter ends it only where something else plainly follows.
 _BARE = (
-    r"""(?:[^\s"'`,;&<\\]|[,;&"'`](?![\s"'`,;&)\]}\\]|$|[\w .-]{1,40}["']?[:=])"""
-    r"""|<(?![/A-Za-z!])|\\(?![nrt"'`\\]))++"""
+    r"""(?>(?:[^\s"'`,;&<\\]|[,;&"'`](?![\s"'`,;&)\]}\\]|$|[\w .-]{1,40}["']?[:=])"""
+    r"""|<(?![/A-Za-z!])|\\(?![nrt"'`\\]))+)"""
 )
 _VALUE = (
     r"""(?:[fFrRbBuU]?(?P<quote>\"{3}|'{3}|\\{0,3}["'`])"""
-    r"(?P<quoted>(?:(?!(?P=quote))(?:\\.|[^\n\\]))*+)(?P=quote)"
+    r"(?P<quoted>(?>(?:(?!(?P=quote))(?:\\.|[^\n\\]))*))(?P=quote)"
     rf"""|\\{{0,3}}["'`]?(?P<bare>{_BARE}))"""
 )
 _TYPE = r"(?:Optional\[)?(?:str|bytes|string|String|SecretStr|&str|&'static str)\]?\??(?:[ ]?\|[ ]?None)?"
@@ -317,7 +317,7 @@ _PEM_LINE = (
 
 def _pem(begin: str) -> str:
     """A whole block, or as much as is there of one that was cut."""
-    return rf"{begin}(?:(?:[^-]|-(?!----))*+{_PEM_END}|(?:{_BREAK}{{1,20}}+{_PEM_LINE})*+)"
+    return rf"{begin}(?:(?>(?:[^-]|-(?!----))*){_PEM_END}|(?>(?:(?>{_BREAK}{{1,20}}){_PEM_LINE})*))"
 
 
 def _key(prefix: str, body: str) -> str:
@@ -367,13 +367,13 @@ _RULES = (
     _rule("private key", _pem(_PEM_BEGIN), hints="-----BEGIN"),
     _rule(
         "private key",
-        rf"(?<![A-Za-z0-9+/=])(?:[A-Za-z0-9+/]{{16,}}+={{0,2}}+(?:\r?\n|\\n))++"
-        rf"(?:[A-Za-z0-9+/=]{{1,76}}+(?:\r?\n|\\n))?+(?P<end>{_PEM_END})?+",
+        rf"(?<![A-Za-z0-9+/=])(?>(?:[A-Za-z0-9+/]{{16,}}+={{0,2}}+(?:\r?\n|\\n))+)"
+        rf"(?>(?:[A-Za-z0-9+/=]{{1,76}}+(?:\r?\n|\\n))?)(?>(?P<end>{_PEM_END})?)",
         _if_closed,
         hints="-----END",
     ),
     _rule(
-        "SSH private key", r"Private-Lines: \d{1,4}(?P<secret>(?:\r?\n[A-Za-z0-9+/=]{4,}+)++)", hints="Private-Lines"
+        "SSH private key", r"Private-Lines: \d{1,4}(?P<secret>(?>(?:\r?\n[A-Za-z0-9+/=]{4,}+)+))", hints="Private-Lines"
     ),
     # Keys that show whose they are
     *_keys("Anthropic key", "sk-ant-", r"[\w-]{16,}+"),

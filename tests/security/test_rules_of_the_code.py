@@ -31,6 +31,8 @@ WRITES_NOTHING_PRIVATE = {
     "upkeep/backups.py": "into a folder that is its owner's alone, and gone with it",
 }
 
+POSSESSIVE_GROUP = re.compile(r"(?<!\\)\)(?:[*+?]|\{[\d,{}]*\})\+")
+
 Functions = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -186,3 +188,18 @@ def test_every_file_and_folder_is_made_private() -> None:
 )
 def test_a_careless_file_would_be_seen(careless: str) -> None:
     assert open_to_others(careless)[1]
+
+
+def possessive_groups(source: str) -> list[str]:
+    """Patterns that repeat a group possessively, which Python before 3.11.5 matches wrongly."""
+    texts = (node.value for node in ast.walk(parsed(source)) if isinstance(node, ast.Constant))
+    return [text for text in texts if isinstance(text, str) and POSSESSIVE_GROUP.search(text)]
+
+
+def test_no_pattern_repeats_a_group_possessively() -> None:
+    assert [bad for file in FILES for bad in possessive_groups(file.read_text("utf-8"))] == []
+
+
+@pytest.mark.parametrize("pattern", ["(?:a|bc)*+", "(a)++", "(?P<end>b)?+", "(?:ab){2,}+", r"\((?:ab){{1,20}}+"])
+def test_a_possessive_group_would_be_seen(pattern: str) -> None:
+    assert possessive_groups(repr(pattern))
