@@ -43,18 +43,23 @@ def inbox() -> None:
     type=click.Choice([one.value for one in InboxState]),
     help="Only this state (may be repeated).",
 )
+@click.option("--lane", metavar="KEY", shell_complete=complete_lane, help="Only this lane: its key, or a part of it.")
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(1, _MOST), help="How many of the last.")
 @AS_JSON
-def list_(every: bool, state: tuple[str, ...], limit: int, as_json: bool) -> None:
+def list_(every: bool, state: tuple[str, ...], lane: str | None, limit: int, as_json: bool) -> None:
     """Show what waits, runs, died or was refused, in the order in which it was accepted."""
     with app.open_for_reading() as store:
-        found = store.read(OWNER_AT_CONSOLE, _listed, state or (tuple(InboxState) if every else None), limit)
+        states = state or (tuple(InboxState) if every else None)
+        found = store.read(OWNER_AT_CONSOLE, _listed, states, limit, lane)
     if as_json:
         show_json([entry_row(entry) for entry in found])
     elif found:
         _MESSAGES.table(found)
+    elif every or state:
+        note("There are no such messages.")
     else:
-        note("There are no such messages." if every or state else "Nothing waits, and everything was answered.")
+        where = " in this lane" if lane is not None else ""
+        note(f"Nothing waits{where}, and everything was answered.")
 
 
 @inbox.command()
@@ -125,12 +130,18 @@ def cancel(numbers: tuple[int, ...], lane: str | None, yes: bool, dry_run: bool,
             _MESSAGES.tell(entries, "is cancelled", "are cancelled", as_json=as_json)
 
 
-def _listed(tx: Transaction, states: tuple[str, ...] | None, limit: int) -> list[Entry]:
+def _listed(tx: Transaction, states: tuple[str, ...] | None, limit: int, lane: str | None) -> list[Entry]:
     """The last messages in some states; without any, those that somebody may have to do something about."""
+    key = None if lane is None else _key_of(tx, lane)
     if states is not None:
-        return tx.inbox.latest(states, limit)
-    found = [*tx.inbox.latest(OPEN, limit), *tx.inbox.latest(UNANSWERED, limit)]
+        return tx.inbox.latest(states, limit, key)
+    found = [*tx.inbox.latest(OPEN, limit, key), *tx.inbox.latest(UNANSWERED, limit, key)]
     return sorted(found, key=lambda entry: entry.id)[-limit:]
+
+
+def _key_of(tx: Transaction, wanted: str) -> str:
+    """Return the key of a lane, which may be so new that only its messages name it."""
+    return wanted if tx.inbox.latest(tuple(InboxState), 1, wanted) else find_lane(tx, wanted).key
 
 
 def _waiting_in(tx: Transaction, wanted: str) -> list[Entry]:

@@ -1,6 +1,7 @@
 """Where lines of the log go: to stderr, or into a file that only its owner reads and that others may move away.
 
-Everybody's lines go there, those of libraries too. A line that cannot be written is no reason for anything to fail.
+Everybody's lines go there, those of libraries too, of which `debug` asks no more than `info`. A line that cannot be
+written is no reason for anything to fail.
 """
 
 import contextlib
@@ -20,6 +21,7 @@ from segue.core.text import one_line
 
 _OWN_HANDLERS = ("uvicorn", "uvicorn.error", "uvicorn.access")
 """Libraries that write by themselves unless they are told not to."""
+_OURS = "segue"
 _TALKATIVE = ("httpcore", "httpcore2", "httpx", "httpx2", "mcp", "uvicorn.access")
 """Libraries that tell of every request; that is of use to whoever looks for a mistake, and to nobody else."""
 _log = logging.getLogger(__name__)
@@ -54,14 +56,15 @@ def begin_log(said: LogSettings, home: Path) -> None:
     """Tell what happens, from now on."""
     handler = _handler(said.path_in(home))
     handler.setFormatter(JsonFormatter() if said.format is LogFormat.JSON else LineFormatter())
-    logging.basicConfig(level=said.level.upper(), handlers=[handler], force=True)
+    of_libraries = LogLevel.INFO if said.level is LogLevel.DEBUG else said.level
+    logging.basicConfig(level=of_libraries.upper(), handlers=[handler], force=True)
+    logging.getLogger(_OURS).setLevel(said.level.upper())
     for name in _OWN_HANDLERS:
         library = logging.getLogger(name)
         library.handlers.clear()
         library.propagate = True
-    if said.level is not LogLevel.DEBUG:
-        for name in _TALKATIVE:
-            logging.getLogger(name).setLevel(logging.WARNING)
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(logging.NOTSET if said.level is LogLevel.DEBUG else logging.WARNING)
     logging.captureWarnings(True)
     threading.excepthook = _tell_of_thread
 

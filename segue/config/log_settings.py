@@ -28,7 +28,13 @@ def _is_file_or_nothing(text: str) -> bool:
 class LogSettings:
     """What a gateway tells of its work."""
 
-    level: LogLevel = field(default=LogLevel.INFO, metadata=about(Choice(LogLevel), "What is told, and what is worse."))
+    level: LogLevel = field(
+        default=LogLevel.INFO,
+        metadata=about(
+            Choice(LogLevel),
+            "The lowest level that is logged. `debug` is for Segue itself; libraries log at `info` then.",
+        ),
+    )
     format: LogFormat = field(
         default=LogFormat.TEXT,
         metadata=about(

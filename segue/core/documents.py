@@ -24,6 +24,7 @@ WHY_ANEW = {
     ResetReason.IDLE: "after a long silence",
     ResetReason.DAILY: "at the daily hour",
     ResetReason.SUSPENDED: "after a stop",
+    ResetReason.CRASHED: "after crashes",
     ResetReason.ASKED: "on request",
 }
 _TITLE = 100

@@ -29,6 +29,14 @@ class Interruption(StrEnum):
     SHUTDOWN_DRAIN = "shutdown_timeout"
 
 
+class Suspension(StrEnum):
+    """Why a lane is suspended."""
+
+    STOPPED = "stopped"
+    CRASHED = "crashed"
+    """Its last turn crashed the process too often."""
+
+
 class Lane(NamedTuple):
     """The durable place of a conversation: which session it is in, and how that one stands."""
 
@@ -80,7 +88,7 @@ def decide(
     if lane is None or lane.session_id is None:
         return Start()
     if lane.phase is Phase.SUSPENDED:
-        return Reset(ResetReason.SUSPENDED)
+        return Reset(reason_after(lane.phase_reason))
     if lane.phase is Phase.INTERRUPTED and _is_fresh(lane, now, freshness):
         return Resume()
     if busy:  # background processes still belong to this session
@@ -88,6 +96,11 @@ def decide(
     if reason := policy.expiry(lane.last_person_at, now):
         return Reset(reason)
     return Continue()
+
+
+def reason_after(suspension: str | None) -> ResetReason:
+    """Return why a lane that was suspended for a reason gets a new session."""
+    return ResetReason.CRASHED if suspension == Suspension.CRASHED else ResetReason.SUSPENDED
 
 
 def has_expired(

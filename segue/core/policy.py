@@ -30,6 +30,8 @@ class ResetReason(StrEnum):
     IDLE = "idle"
     DAILY = "daily"
     SUSPENDED = "suspended"
+    CRASHED = "crashed"
+    """A turn of the old session crashed its process too often."""
     ASKED = "session_reset"
 
 

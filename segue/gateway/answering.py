@@ -64,7 +64,7 @@ UNBEGUN_TOLD = "Your message could not be answered, because of a fault of ours. 
 FIRST_STORE_PAUSE, MAX_STORE_PAUSE = 0.5, 60.0
 """Seconds before a turn goes on that the store has failed: doubled each time, up to a maximum."""
 PUT_OUT = "Who asked may not speak any more."
-STUCK = "The answer was cut off {} times and is given up. The next message begins a new conversation."
+CRASHED = "The gateway crashed repeatedly while it answered, and gives up. The next message begins a new conversation."
 
 
 @contextmanager
@@ -320,7 +320,7 @@ class Office:
             self._stops[due.lane.key] = stopping.id
             await self._never_mind(holder, turn, stopping.id)
         elif is_given_up(turn.blame, self._staff.most_attempts):
-            outcome = Outcome(turn, TurnState.FAILED, "", now, STUCK.format(turn.attempt))
+            outcome = Outcome(turn, TurnState.FAILED, "", now, CRASHED)
             await self._door.write(self._bury, holder, due, outcome)
         elif not is_fresh:
             await self._door.write(turning.give_up_turn, holder.lease, turn, now, STALE, self._ending)

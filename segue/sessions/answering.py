@@ -8,7 +8,7 @@ from segue.core.ids import SessionId
 from segue.core.inbox import Entry, InboxState
 from segue.core.keys import parse_key
 from segue.core.leases import Lease
-from segue.core.lifecycle import Lane, Reset, Start
+from segue.core.lifecycle import Lane, Reset, Start, Suspension
 from segue.core.messages import Draft, draft
 from segue.core.moments import instant
 from segue.core.outbox import OutboxState, What
@@ -41,12 +41,14 @@ _WHY = {
     ResetReason.IDLE: "nobody wrote for a while",
     ResetReason.DAILY: "a new day begins",
     ResetReason.SUSPENDED: "the last one was stopped",
+    ResetReason.CRASHED: "the gateway crashed repeatedly in the last one",
     ResetReason.ASKED: "you asked for it",
 }
 _SUCCESSION = {
     ResetReason.IDLE: Succession.IDLE,
     ResetReason.DAILY: Succession.DAILY,
     ResetReason.SUSPENDED: Succession.SUSPENDED,
+    ResetReason.CRASHED: Succession.SUSPENDED,
     ResetReason.ASKED: Succession.NEW,
 }
 
@@ -169,7 +171,7 @@ def _last_shown(outcome: Outcome, said: str) -> str:
 def bury_answer(tx: Transaction, lane: Lane, outcome: Outcome, posting: Posting) -> None:
     """A turn that killed its program again and again: its messages are dead, and the lane begins anew."""
     end_answer(tx, outcome, posting)
-    suspend_lane(tx, lane.key, instant(outcome.at), outcome.reason or "stuck")
+    suspend_lane(tx, lane.key, instant(outcome.at), Suspension.CRASHED)
 
 
 def admitted_to(entry: Entry) -> Admitted:

@@ -12,9 +12,8 @@ from segue.core.errors import InUse, NotFound, SessionNotFound
 from segue.core.ids import LaneKey, SessionId
 from segue.core.inbox import Entry
 from segue.core.keys import API, Task, build_key, parse_key
-from segue.core.lifecycle import Lane, Phase
+from segue.core.lifecycle import Lane, Phase, reason_after
 from segue.core.messages import SUMMARY_SEQ, Draft, Message, State
-from segue.core.policy import ResetReason
 from segue.core.scope import Principal, Scope
 from segue.core.sessions import Session
 from segue.core.sources import API_SERVER, SessionSource
@@ -60,7 +59,7 @@ def stand_in(tx: Transaction, room: Room, fresh_id: str, now: datetime) -> Footi
     if lane is not None and lane.session_id is not None and lane.phase is not Phase.SUSPENDED:
         return Footing(lane, lane.session_id)
     if lane is not None and lane.session_id is not None:
-        lane = reset_lane(tx, lane, fresh_id, ResetReason.SUSPENDED, now, who=lane.principal)
+        lane = reset_lane(tx, lane, fresh_id, reason_after(lane.phase_reason), now, who=lane.principal)
     else:
         lane = lane or new_lane(room.place, room.source, Scope(room.principal), now)
         lane = begin_session(tx, lane, fresh_id, now, agent=room.agent)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from segue.core.errors import LaneNotFound
 from segue.core.ids import SessionId
-from segue.core.lifecycle import Interruption, Lane, Phase, interrupt
+from segue.core.lifecycle import Interruption, Lane, Phase, Suspension, interrupt
 from segue.core.policy import ResetReason
 from segue.core.sessions import Session
 from segue.ports.store import Transaction
@@ -56,7 +56,7 @@ def adopt(tx: Transaction, session: Session, lane: Lane) -> None:
         tx.sessions.change(part.id, title=title, principal=lane.principal, audience=lane.audience)
 
 
-def suspend_lane(tx: Transaction, key: str, now: datetime, reason: str = "stopped") -> Lane:
+def suspend_lane(tx: Transaction, key: str, now: datetime, reason: str = Suspension.STOPPED) -> Lane:
     """The next message starts a new session, whatever the policy says."""
     return save_lane(tx, get_lane(tx, key)._replace(phase=Phase.SUSPENDED, phase_reason=reason, phase_since=now))
 

@@ -14,6 +14,7 @@ from segue.core.queueing import Drop, QueueRules
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 CAROL = "agent:main:scripted:dm:carol"
+DAVE = "agent:main:scripted:dm:dave"
 KEYS = {
     *("id", "state", "lane_key", "principal", "audience", "person", "platform", "account", "chat", "message_id"),
     *("edit", "want", "text", "admitted_at", "turn_id", "session_id", "reason", "ended_at", "author"),
@@ -80,6 +81,17 @@ def test_what_somebody_may_have_to_do_something_about_is_listed(home: Path, run:
     told = run("inbox", "list", COLUMNS="160").stdout
     for words in ("Where am I?", "The model is gone.", "Bob", "just now", "Too many messages were waiting."):
         assert words in told
+
+
+def test_the_messages_of_one_lane_are_listed(home: Path, run: Run) -> None:
+    furnish(home)
+    assert states(run, "--lane", DAVE) == ["waiting", "refused"], "a lane that has no row yet is known by its key"
+    assert states(run, "--lane", ALICE) == []
+    assert states(run, "--lane", "dm:alice", "--all") == ["done"], "a part of a key names a lane"
+    assert states(run, "--lane", CAROL, "--state", "running") == ["running"]
+    assert states(run, "--lane", DAVE, "--limit", "1") == ["refused"]
+    assert "Nothing waits in this lane" in run("inbox", "list", "--lane", ALICE).stderr
+    assert "No lane has" in refused(run("inbox", "list", "--lane", "dm:nobody"))
 
 
 def test_dead_and_refused_messages_wait_again(home: Path, run: Run) -> None:

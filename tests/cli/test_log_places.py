@@ -44,6 +44,7 @@ def log() -> Iterator[None]:
             handler.close()
     root.handlers[:] = handlers
     root.setLevel(level)
+    logging.getLogger("segue").setLevel(logging.NOTSET)
     logging.captureWarnings(False)
     threading.excepthook = hook
 
@@ -152,6 +153,19 @@ def test_less_is_told_when_less_is_wanted(tmp_path: Path, log: None) -> None:
     logging.getLogger("segue").warning("not this")
     logging.getLogger("segue").error("this")
     assert [line.rsplit(" ", 1)[1] for line in (tmp_path / "log").read_text().splitlines()] == ["this"]
+
+
+def test_debug_shows_our_steps_and_of_libraries_no_more_than_info(tmp_path: Path, log: None) -> None:
+    begin_log(LogSettings(level=LogLevel.DEBUG, file="log"), tmp_path)
+    for name in ("segue.a", "some_library", "httpx"):
+        logging.getLogger(name).debug("debug of %s", name)
+        logging.getLogger(name).info("info of %s", name)
+    told = [line.split(" ", 3)[3] for line in (tmp_path / "log").read_text().splitlines()]
+    assert told == ["debug of segue.a", "info of segue.a", "info of some_library", "info of httpx"]
+    begin_log(LogSettings(file="log"), tmp_path)
+    logging.getLogger("segue.a").debug("not this")
+    logging.getLogger("httpx").info("nor this")
+    assert "this" not in (tmp_path / "log").read_text()
 
 
 def test_a_place_that_cannot_be_written_is_said_at_once(tmp_path: Path, log: None) -> None:

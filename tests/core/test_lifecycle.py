@@ -39,6 +39,12 @@ def lane(phase: Phase, last: datetime = RECENTLY, since: datetime | None = None,
         pytest.param(lane(ACTIVE, LONG_AGO), False, Reset(ResetReason.IDLE), id="active and expired"),
         pytest.param(lane(ACTIVE, LONG_AGO), True, Continue(), id="expired, but background work runs"),
         pytest.param(lane(SUSPENDED), False, Reset(ResetReason.SUSPENDED), id="suspended"),
+        pytest.param(
+            lane(SUSPENDED)._replace(phase_reason="crashed"),
+            False,
+            Reset(ResetReason.CRASHED),
+            id="suspended by crashes",
+        ),
         pytest.param(lane(SUSPENDED), True, Reset(ResetReason.SUSPENDED), id="suspended, whatever runs"),
         pytest.param(
             lane(SUSPENDED, LONG_AGO, LONG_AGO), False, Reset(ResetReason.SUSPENDED), id="suspended before expired"

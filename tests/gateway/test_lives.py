@@ -19,13 +19,15 @@ from segue.core.errors import StoreFull, Unreachable
 from segue.core.events import Reply
 from segue.core.inbox import InboxState
 from segue.core.leases import CRASHED, Run, lane_lease, session_lease
-from segue.core.lifecycle import Interruption, Lane, Phase
+from segue.core.lifecycle import Interruption, Lane, Phase, Suspension
 from segue.core.moments import instant
 from segue.core.pairing import PairedPerson
+from segue.core.policy import ResetReason
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.turns import Turn
 from segue.gateway import connecting, lanes
-from segue.gateway.answering import PUT_OUT, STALE, STUCK
+from segue.gateway.answering import CRASHED as GIVEN_UP
+from segue.gateway.answering import PUT_OUT, STALE
 from segue.gateway.holding import LaneHolder, take_lane
 from segue.ports.platform import Intake
 from segue.ports.store import Transaction
@@ -209,9 +211,32 @@ def test_after_its_third_crash_a_turn_is_given_up_and_its_lane_suspended(store: 
     stage = Stage()
     last = Building(store, stage, name="last", is_gone=is_old)
     last.run(last.quiet)
-    assert stage.posted_to("alice") == [STUCK.format(1)]
+    assert stage.posted_to("alice") == [GIVEN_UP]
     assert last.model.asked == []
-    assert lane(store).phase is Phase.SUSPENDED
+    assert (lane(store).phase, lane(store).phase_reason) == (Phase.SUSPENDED, Suspension.CRASHED)
+
+
+def test_after_a_crash_suspension_the_reason_is_the_crash(store: SqlStore) -> None:
+    leave_open_by_crash(store, "alice", blame=2.0)
+    stage = Stage()
+    last = Building(store, stage, name="last", is_gone=is_old)
+
+    async def work() -> None:
+        await last.quiet()
+        stage.say(dm(), "hello again")
+        await last.quiet()
+
+    last.run(work)
+    given_up, notice, answer = stage.posted_to("alice")
+    assert (given_up, answer) == (GIVEN_UP, "You said: hello again")
+    assert notice.startswith(
+        "A new conversation begins, because the gateway crashed repeatedly in the last one. /resume "
+    )
+    [reset] = store.read(OWNER, lambda tx: tx.lanes.resets(ALICE))
+    old = store.read(OWNER, lambda tx: tx.sessions.find(reset.from_session or ""))
+    assert reset.reason is ResetReason.CRASHED
+    assert old is not None
+    assert old.end_reason == "crashed"
 
 
 def test_a_crash_is_shared_by_the_turns_that_were_open_and_one_of_a_crash_loop_blames_nobody(store: SqlStore) -> None:
@@ -322,7 +347,7 @@ def test_a_bystander_of_a_turn_that_is_given_up_is_answered(store: SqlStore) -> 
     store.write(OWNER, lambda tx: tx.leases.change_run("old", ended_at=1.0))  # long ago
     last = Building(store, stage, name="last", is_gone=lambda run: run.id == "third")
     last.run(last.quiet)
-    assert sorted([*stage.posted_to("alice"), *stage.posted_to("bob")]) == [STUCK.format(3), "You said: unfinished"]
+    assert sorted([*stage.posted_to("alice"), *stage.posted_to("bob")]) == [GIVEN_UP, "You said: unfinished"]
 
 
 def test_what_was_cut_off_too_long_ago_is_told_and_not_carried_on(store: SqlStore) -> None:

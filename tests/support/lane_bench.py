@@ -20,7 +20,7 @@ from segue.core.queueing import Drop, QueueMode, QueueRules
 from segue.core.reading import read
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.turns import Turn, TurnState
-from segue.gateway.answering import STALE, STUCK
+from segue.gateway.answering import CRASHED, STALE
 from segue.gateway.clerk import Clerk, Means, Told
 from segue.gateway.holding import LaneHolder, take_lane
 from segue.ports.store import Store, Transaction
@@ -180,7 +180,7 @@ class Bench:
     def _take_up(self, lane: str, due: CutOff) -> None:
         holder, turn = self.holders[lane], due.turn
         if is_given_up(turn.blame):
-            outcome = Outcome(turn, TurnState.FAILED, "", self.now, STUCK.format(turn.attempt))
+            outcome = Outcome(turn, TurnState.FAILED, "", self.now, CRASHED)
             self.write(self._bury, holder, due, outcome)
         elif self.now - due.last_at <= self.freshness:
             begun = self.write(take_up_answer, due.lane, turn, self.presence.run.id, holder.claim)

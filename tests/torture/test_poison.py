@@ -83,9 +83,9 @@ def test_the_third_time_it_is_dead_its_sender_told_and_the_lane_begins_anew(nurs
     asyncio.run(work())
     assert (folder / "tools").read_text().split() == ["poison"] * 3
     assert phases == [Phase.SUSPENDED]
-    assert "cut off 3 times" in said[0]
+    assert "crashed repeatedly" in said[0]
     told = "".join(stage.posted_to("alice"))
-    assert told.startswith("The answer was cut off 3 times and is given up.")
+    assert told.startswith("The gateway crashed repeatedly while it answered, and gives up.")
     assert told.count("m3.") == 1
     assert "".join(stage.posted_to("bob")).count("m2.") == 1
 
