@@ -39,8 +39,8 @@ def fitted_title(raw: str | None) -> str | None:
 
 
 def title_from(first_words: str) -> str | None:
-    """A title made of how the conversation began, for when no model is there to find a better one."""
-    words = _visible(first_words).split(" ")
+    """A title made of the first paragraph of a conversation, for when no model is there to find a better one."""
+    words = _visible(first_words.lstrip().partition("\n\n")[0]).split(" ")
     return fitted_title(" ".join(words[:_WORDS_IN_A_GUESS]))
 
 

@@ -269,6 +269,27 @@ def test_stopping_failing_and_asking_once(terminal: Terminal, home: Path, variab
     assert (asked.returncode, asked.stdout, asked.stderr) == (0, "Hello, friend.\n", "")
 
 
+@pytest.mark.parametrize("variables", ["openai", "anthropic"], indirect=True)
+def test_the_json_of_an_answer_says_what_it_used(home: Path, place: Path, variables: dict[str, str]) -> None:
+    asked = subprocess.run(
+        [sys.executable, "-m", "segue", "-p", "which files are there?", "--yes", "--json"],
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+        stdin=subprocess.DEVNULL,
+        cwd=place,
+        env=WITHOUT_KEYS | variables,
+    )
+    assert (asked.returncode, asked.stderr) == (0, "")
+    told = json.loads(asked.stdout)
+    assert told["answer"] == "There is **one** file: `notes.txt`."
+    assert told["usage"]["api_call_count"] == 2
+    assert told["usage"]["output_tokens"] == 60
+    with SessionDB(home / "state.db") as db:
+        (session,) = db.list_sessions_rich()
+    assert (told["session_id"], told["title"]) == (session["id"], session["title"])
+
+
 @pytest.mark.parametrize("variables", ["openai"], indirect=True)
 def test_what_is_said_during_the_last_words_comes_next(terminal: Terminal, home: Path) -> None:
     begin(terminal)

@@ -17,6 +17,8 @@ class Beginning(NamedTuple):
     is_branch: bool = False
     is_exact: bool = False
     """Whether the part that was named is meant, though the conversation has gone on in another one."""
+    as_json: bool = False
+    """Whether the answer to the question is printed as JSON."""
 
     @property
     def is_new(self) -> bool:

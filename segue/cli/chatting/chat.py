@@ -12,16 +12,18 @@ from segue import __version__, config
 from segue.cli.chatting.asking import Prompt
 from segue.cli.chatting.beginning import HISTORY, Beginning
 from segue.cli.chatting.completing import Completing
-from segue.cli.chatting.here import is_full_terminal, prompt_here
+from segue.cli.chatting.here import is_full_terminal, prompt_here, screen_here
 from segue.cli.chatting.standing import Standing
 
 if TYPE_CHECKING:  # slow to load
+    from segue.cli.chatting.piping import Pipe
     from segue.cli.chatting.room import Room
+    from segue.cli.chatting.screen import Screen
 
 _DRAWING = 0.05  # seconds in which the prompt appears
 
 
-async def converse(begin: Beginning, typed: str = "") -> int:
+async def converse(begin: Beginning, typed: str = "", screen: "Screen | Pipe | None" = None) -> int:
     """Talk until the person leaves, or until one question is answered; the exit code. Some may be `typed` already."""
     settings = config.from_environment()
     cwd = _working_directory()
@@ -38,7 +40,9 @@ async def converse(begin: Beginning, typed: str = "") -> int:
         app, room = await asyncio.to_thread(_loaded)
         with app.open_store(chosen=settings) as store:
             completing.store = store
-            return await _stay(room.Room(settings, store, cwd, begin, standing), begin, prompt, first)
+            return await _stay(
+                room.Room(settings, store, cwd, begin, standing, screen or screen_here()), begin, prompt, first
+            )
     finally:
         if first is not None and not first.done():
             first.cancel()

@@ -1,10 +1,12 @@
 """`segue` and `segue chat`: a conversation in the terminal."""
 
-import sys
-from contextlib import nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:  # slow to load
+    from segue.cli.chatting.beginning import Beginning
+    from segue.cli.chatting.json_answer import JsonAnswer
 
 _LATEST = "\0latest"
 
@@ -18,8 +20,11 @@ def chat_options(command: Any) -> Any:
 
 _OPTIONS: tuple[Any, ...] = (
     click.option(
-        "-q", "--question", metavar="TEXT", help="Ask one question and print the answer; - reads it from stdin."
+        *("-q", "-p", "--question"),
+        metavar="TEXT",
+        help="Ask one question and print the answer. What is piped in is its context; - is all of it.",
     ),
+    click.option("--json", "as_json", is_flag=True, help="With -q: print one JSON object, errors included."),
     click.option(
         *("-c", "--continue", "latest"),
         is_flag=False,
@@ -44,6 +49,7 @@ def chat(**options: Any) -> None:
 
 def run(
     question: str | None,
+    as_json: bool,
     latest: str | None,
     wanted: str | None,
     branch: bool,
@@ -62,8 +68,8 @@ def run(
     if (branch or exact) and wanted is None:
         named = "--exact" if exact else "--branch"
         raise click.UsageError(f"{named} needs -r and the conversation to begin a branch of.")
-    if question == "-":
-        question = sys.stdin.read()
+    if as_json and question is None:
+        raise click.UsageError("--json needs -q and a question; a chat has no JSON.")
     begin = Beginning(
         name=wanted if latest in (None, _LATEST) else latest,
         is_latest=latest == _LATEST,
@@ -72,10 +78,29 @@ def run(
         is_allowed=yes,
         is_branch=branch or exact,
         is_exact=exact,
+        as_json=as_json,
     )
-    with keyboard_here() if question is None else nullcontext("") as typed:
+    if as_json:
+        from segue.cli.chatting.json_answer import print_answer
+
+        raise SystemExit(print_answer(lambda screen: _ask(begin, screen)))
+    if question is not None:
+        raise SystemExit(_ask(begin, None))
+    with keyboard_here() as typed:
         import asyncio  # slow to load, and most commands do without
 
         from segue.cli.chatting.chat import converse
 
         raise SystemExit(asyncio.run(converse(begin, typed)))
+
+
+def _ask(begin: "Beginning", screen: "JsonAnswer | None") -> int:
+    """Ask one question. What stdin holds is read first, while Ctrl-C still ends the program at once."""
+    from segue.cli.chatting.stdin import question_with_context
+
+    begin = begin._replace(question=question_with_context(begin.question or ""))
+    import asyncio
+
+    from segue.cli.chatting.chat import converse
+
+    return asyncio.run(converse(begin, screen=screen))

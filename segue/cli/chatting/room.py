@@ -12,7 +12,7 @@ from segue.cli.chatting import interrupts
 from segue.cli.chatting.asking import SECONDS, Agreement, Prompt
 from segue.cli.chatting.beginning import Beginning
 from segue.cli.chatting.farewell import farewell
-from segue.cli.chatting.here import screen_here
+from segue.cli.chatting.json_answer import JsonAnswer
 from segue.cli.chatting.piping import Pipe
 from segue.cli.chatting.recap_panel import recap_line, recap_panel
 from segue.cli.chatting.screen import Screen
@@ -29,6 +29,7 @@ from segue.core.recap import recap
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.sessions.commanding.acts import Again, Answer, Begin, Compress, Handed, Quit, Stop, Switch
 from segue.sessions.commanding.helping import unknown
+from segue.sessions.finding import get_session
 from segue.sessions.reading import transcript_of
 from segue.storage.store import SqlStore
 
@@ -36,12 +37,20 @@ from segue.storage.store import SqlStore
 class Room:
     """One chat in one terminal."""
 
-    def __init__(self, settings: Settings, store: SqlStore, cwd: Path, begin: Beginning, standing: Standing) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        store: SqlStore,
+        cwd: Path,
+        begin: Beginning,
+        standing: Standing,
+        screen: Screen | Pipe,
+    ) -> None:
         self._settings = settings
         self._store = store
         self._begin = begin
         self._is_single = begin.question is not None
-        self._screen: Screen | Pipe = screen_here()
+        self._screen = screen
         self._open = OpenChat(settings, store, cwd, self._agrees, self._tell)
         self._chat: Chat = self._open.chat
         self._prompt: Prompt | None = None
@@ -98,6 +107,10 @@ class Room:
     async def leave(self) -> None:
         session = await self._chat.session()
         await self._open.close()
+        if session is not None and isinstance(self._screen, JsonAnswer):
+            self._screen.session = self._store.read(
+                OWNER_AT_CONSOLE, get_session, session.id
+            )  # it has its title by now
         if session is not None and isinstance(self._screen, Screen) and not self._is_single:
             self._screen.say(farewell(session.id, session.title))
 
