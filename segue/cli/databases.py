@@ -37,7 +37,7 @@ def migrate(wanted: str, replace: bool, yes: bool, as_json: bool) -> None:
         migrating.check_apart(source, target)
         _check(source, target, settings, _spelled(place), replace=replace, yes=yes)
         with progress("Copying", 3 * source.count_rows()) as advance:
-            compared = migrating.migrate(source, target, settings.database_place, advance)
+            compared, writable_tables = migrating.migrate(source, target, settings.database_place, advance)
     if as_json:
         show_json([table._asdict() for table in compared])
         return
@@ -45,6 +45,7 @@ def migrate(wanted: str, replace: bool, yes: bool, as_json: bool) -> None:
         say(f"{table.rows:>10,}  {table.table:<14}fingerprint {table.digest[:16]}", dim=True)
     rows = {table.table: table.rows for table in compared}
     say(f"{count(rows['sessions'], 'session')}, {count(rows['messages'], 'message')}: equal in both.")
+    say(f"Each of {count(writable_tables, 'table')} took a new row, which was taken back.")
     note(f"`database: {masked(wanted)}` in {settings.config_path} makes it the one that is used.")
     note(f"What is in {settings.database_place} stays there until you remove it.")
 

@@ -59,6 +59,8 @@ _KEYS = {
     JOBS: ("name",),
     STATE_META: ("key",),
 }
+COPIED_TABLES = tuple(_KEYS)
+"""Those whose rows are copied, each behind those that it refers to."""
 _OWN_FACTS = ("search:", "copying:")  # of a database itself, not of what it holds
 _MOST_ROWS = 500
 _MOST_KEYS = 250  # in one statement

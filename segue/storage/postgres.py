@@ -38,8 +38,10 @@ from segue.storage.postgres_address import place_of
 from segue.storage.postgres_connection import PostgresConnection, our_errors
 from segue.storage.postgres_schema import POLICIES, SCHEMA, WHOLE_VIEW, declare_all, open_to_all
 from segue.storage.postgres_search import FORGET_WORDS, PostgresSearch, words_of
+from segue.storage.postgres_sequences import advance_sequences, lagging_sequences
+from segue.storage.probing import no_second_attempt, probe_writes
 from segue.storage.schema import SCHEMA_VERSION, SHARED_MIGRATIONS, TABLES
-from segue.storage.sql import Executor
+from segue.storage.sql import Executor, LaggingSequence
 
 OLDEST_SERVER = 140_000
 IDLE_CONNECTIONS = 8
@@ -165,22 +167,21 @@ class PostgresEngine:
 
         file = SqliteEngine(source, read_only=True)
         try:
-            with self.writing(patience, OWNER_AT_CONSOLE) as executor:
+            with no_second_attempt(), self.writing(patience, OWNER_AT_CONSOLE) as executor:
                 for limit in ("statement_timeout", "idle_in_transaction_session_timeout"):
                     executor.run(f"SET LOCAL {limit} = 0", {})
                 executor.run(f"LOCK TABLE {', '.join(table.name for table in TABLES)} IN EXCLUSIVE MODE", {})
                 under_lock()
                 copy_rows_at_once(file, self, executor, advance)
+                probe_writes(executor)
         finally:
             file.close()
 
     def continue_numbers(self, executor: Executor) -> None:
-        """Never lower than it was: a sequence is not rolled back."""
-        for table in ("messages", "resets", "trash"):
-            sequence = executor.rows(f"SELECT pg_get_serial_sequence('{table}', 'id')", {})[0][0]
-            highest = f"GREATEST((SELECT max(id) FROM {table}), (SELECT last_value FROM {sequence}))"
-            sql = f"SELECT setval('{sequence}', {highest}) WHERE EXISTS (SELECT 1 FROM {table})"
-            executor.rows(sql, {})
+        advance_sequences(executor)
+
+    def lagging_sequences(self, executor: Executor) -> list[LaggingSequence]:
+        return lagging_sequences(executor)
 
     def close(self) -> None:
         with self._pool:

@@ -20,11 +20,19 @@ class Column(NamedTuple):
         return f"{self.name} {self.type} {self.rule}".rstrip()
 
 
+IDENTITY = "PRIMARY KEY AUTOINCREMENT"
+"""The rule of a column whose values the database gives, each higher than all before it."""
+
+
 class Table(NamedTuple):
     name: str
     columns: tuple[Column, ...]
     constraints: tuple[str, ...] = ()
     ending: str = " STRICT"
+
+    @property
+    def has_identity(self) -> bool:
+        return any(column.rule == IDENTITY for column in self.columns)
 
     @property
     def sql(self) -> str:
@@ -97,7 +105,7 @@ SESSIONS = Table(
 MESSAGES = Table(
     "messages",
     (
-        Column("id", "INTEGER", "PRIMARY KEY AUTOINCREMENT"),
+        Column("id", "INTEGER", IDENTITY),
         Column("session_id", "TEXT", "NOT NULL REFERENCES sessions(id) ON DELETE CASCADE"),
         Column("seq", "INTEGER", "NOT NULL"),
         Column(
@@ -160,7 +168,7 @@ LANES = Table(
 RESETS = Table(
     "resets",
     (
-        Column("id", "INTEGER", "PRIMARY KEY AUTOINCREMENT"),
+        Column("id", "INTEGER", IDENTITY),
         Column("lane_key", "TEXT", "NOT NULL"),
         Column("at", "REAL", "NOT NULL"),
         Column("reason", "TEXT", "NOT NULL"),
@@ -174,7 +182,7 @@ RESETS = Table(
 TRASH = Table(
     "trash",
     (
-        Column("id", "INTEGER", "PRIMARY KEY AUTOINCREMENT"),
+        Column("id", "INTEGER", IDENTITY),
         Column("session_id", "TEXT", "NOT NULL"),
         Column("conversation", "TEXT", "NOT NULL"),
         Column("title", "TEXT"),
@@ -263,7 +271,7 @@ HEARD = Table(
 USAGE = Table(
     "usage",
     (
-        Column("id", "INTEGER", "PRIMARY KEY AUTOINCREMENT"),
+        Column("id", "INTEGER", IDENTITY),
         Column("session_id", "TEXT", "NOT NULL REFERENCES sessions(id) ON DELETE CASCADE"),
         Column("at", "REAL", "NOT NULL"),
         Column("purpose", "TEXT", "NOT NULL"),
@@ -301,7 +309,7 @@ PROCESSES = Table(
 INBOX = Table(
     "inbox",
     (
-        Column("id", "INTEGER", "PRIMARY KEY AUTOINCREMENT"),
+        Column("id", "INTEGER", IDENTITY),
         Column("lane_key", "TEXT", "NOT NULL"),
         Column("principal", "TEXT", "NOT NULL"),
         Column("audience", "TEXT", "NOT NULL DEFAULT ''"),
@@ -335,7 +343,7 @@ INBOX = Table(
 OUTBOX = Table(
     "outbox",
     (
-        Column("id", "INTEGER", "PRIMARY KEY AUTOINCREMENT"),
+        Column("id", "INTEGER", IDENTITY),
         Column("key", "TEXT", "NOT NULL"),
         Column("lane_key", "TEXT", "NOT NULL"),
         Column("principal", "TEXT", "NOT NULL"),

@@ -1,7 +1,7 @@
 """The seam between our SQL and a database: one text with `:named` parameters, rows as tuples, scopes as conditions."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from segue.core.scope import Scope
 
@@ -26,6 +26,15 @@ class Executor(Protocol):
 
     def now(self) -> float:
         """The clock of the database, which all who share it see alike."""
+
+
+class LaggingSequence(NamedTuple):
+    """A sequence that would give a new row an id which is used already, or lower than one that is."""
+
+    table: str
+    next_id: int
+    highest_id: int
+    name: str
 
 
 class Condition:

@@ -33,7 +33,7 @@ from segue.storage.ownership import APPLICATION_ID, check_age, is_ours
 from segue.storage.patience import MOMENT, patiently
 from segue.storage.schema import MIGRATIONS, SCHEMA_VERSION, declare
 from segue.storage.search_index import create_index, forget_deleted
-from segue.storage.sql import Executor
+from segue.storage.sql import Executor, LaggingSequence
 from segue.storage.turnstile import Turnstile
 
 OLDEST_SAFE_SQLITE = (3, 51, 3)  # before it, a race between a checkpoint and a writer could corrupt the file
@@ -127,6 +127,9 @@ class SqliteEngine:
 
     def continue_numbers(self, _: Executor) -> None:
         """SQLite does by itself."""
+
+    def lagging_sequences(self, _: Executor) -> list[LaggingSequence]:
+        return []
 
     @contextmanager
     def alone(self) -> Iterator[SqliteConnection]:

@@ -32,7 +32,7 @@ from segue.storage.messages import SqlMessages
 from segue.storage.meta import SqlMeta
 from segue.storage.patience import MOMENT, PATIENCE, patiently
 from segue.storage.sessions import SqlSessions
-from segue.storage.sql import Executor
+from segue.storage.sql import Executor, LaggingSequence
 from segue.storage.trash import SqlTrash
 
 if TYPE_CHECKING:
@@ -75,6 +75,9 @@ class Engine(Protocol):
 
     def continue_numbers(self, executor: Executor) -> None:
         """Go on counting behind the rows that were put in with their numbers."""
+
+    def lagging_sequences(self, executor: Executor) -> list[LaggingSequence]:
+        """The sequences that would give a new row an id which is used already."""
 
     def size(self) -> int: ...
     def compact(self) -> None: ...
@@ -352,6 +355,30 @@ class SqlStore:
         from segue.storage.copying import copy_rows
 
         copy_rows(self._engine, target._engine, advance)
+
+    def probe_writes(self) -> int:
+        """Add a row to each table and take all of them back; the number of tables. Raises when one cannot be added."""
+        from segue.storage.probing import no_second_attempt, probe_writes
+
+        def attempt(seconds_left: float) -> int:
+            with no_second_attempt(), self._engine.writing(seconds_left, OWNER_AT_CONSOLE) as executor:
+                return probe_writes(executor)
+
+        return patiently(attempt, self._patience)
+
+    def lagging_sequences(self) -> list[LaggingSequence]:
+        """The sequences that would give a new row an id which is used already."""
+        with self._engine.reading(OWNER_AT_CONSOLE) as executor:
+            return self._engine.lagging_sequences(executor)
+
+    def advance_sequences(self) -> None:
+        """Put every sequence behind the rows of its table."""
+
+        def attempt(seconds_left: float) -> None:
+            with self._engine.writing(seconds_left, OWNER_AT_CONSOLE) as executor:
+                self._engine.continue_numbers(executor)
+
+        patiently(attempt, self._patience)
 
     def contents(self, advance: Callable[[int], object] = bool) -> "list[Contents]":
         """How much each table holds, and a fingerprint of all of it."""

@@ -52,6 +52,22 @@ def check_server(patient: Patient) -> list[Finding]:
         return [advice(notice, "docs/postgres.md says how.") for notice in store.notices]
 
 
+def check_sequences(patient: Patient) -> list[Finding]:
+    """Whether the server gives new rows ids that are free."""
+    with patient.opened(read_only=True) as store:
+        lagging = store.lagging_sequences()
+    if not lagging:
+        return []
+    named = ", ".join(f"{one.table} (next id {one.next_id}, highest id {one.highest_id})" for one in lagging)
+    return [
+        Finding(
+            f"Identity sequences are behind their rows, so that new rows are refused as duplicates: {named}.",
+            "`segue doctor --fix` advances them; no row is touched.",
+            partial(_advance_sequences, patient),
+        )
+    ]
+
+
 def check_schema(patient: Patient) -> list[Finding]:
     missing = [] if patient.database.stat().st_size == 0 else _look(patient, gaps)  # an empty file is made when used
     if not missing:
@@ -166,6 +182,12 @@ def _index_anew(patient: Patient) -> str:
     with patient.opened() as store:
         store.index_all(anew=True)
     return "Every message can be found again."
+
+
+def _advance_sequences(patient: Patient) -> str:
+    with patient.opened() as store:
+        store.advance_sequences()
+    return "New rows get free ids again."
 
 
 def _take_in_log(database: Path) -> str:

@@ -66,6 +66,7 @@ CHECKUPS = (
     Checkup("schema", database_checks.check_schema, is_vital=True, needs=Needs.FILE),
     Checkup("integrity", database_checks.check_integrity, is_vital=True, needs=Needs.FILE),
     Checkup("server", database_checks.check_server, is_vital=True, needs=Needs.SERVER),
+    Checkup("sequences", database_checks.check_sequences, needs=Needs.SERVER),
     Checkup("search", database_checks.check_search),
     Checkup("log", database_checks.check_log, needs=Needs.FILE),
     Checkup("orphans", row_checks.check_orphans),

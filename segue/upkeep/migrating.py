@@ -29,6 +29,14 @@ class Differs(StoreError):
         )
 
 
+class Compared(NamedTuple):
+    """A complete copy."""
+
+    contents: list[Contents]
+    writable_tables: int
+    """How many tables took a new row, which was taken back."""
+
+
 class Held(NamedTuple):
     sessions: int
     messages: int
@@ -71,16 +79,17 @@ def in_the_way(source: End, target: End) -> Held | None:
     return held(target.store)
 
 
-def migrate(source: SqlStore, target: SqlStore, name: str, advance: Advance = bool) -> list[Contents]:
-    """Make the target what the source is; what both hold, once it is the same."""
+def migrate(source: SqlStore, target: SqlStore, name: str, advance: Advance = bool) -> Compared:
+    """Make the target what the source is; what both hold, once it is the same and takes new rows."""
     target.write(OWNER_AT_CONSOLE, lambda tx: tx.meta.set(COPYING, _named(name)))
     source.copy_rows_to(target, advance)
     before, after = source.contents(advance), target.contents(advance)
     if different := [one.table for one, other in zip(before, after, strict=True) if one != other]:
         raise Differs(different)
     target.index_all()
+    writable_tables = target.probe_writes()
     target.write(OWNER_AT_CONSOLE, _complete, _copied(name, _digest(after)))
-    return after
+    return Compared(after, writable_tables)
 
 
 def _complete(tx: Transaction, note: str) -> None:

@@ -43,6 +43,7 @@ def test_there_and_back_killed_on_the_way(home: Path, run: Run, told: int, postg
     database = str(conninfo_to_dict(url)["dbname"])
     done = run("db", "migrate", "--to", url)
     assert f"40 sessions, {told:,} messages: equal in both." in done.stdout
+    assert "took a new row, which was taken back." in done.stdout
     (home / "config.yaml").write_text(f"database: {url}\n", "utf-8")
     assert run("sessions", "export", "-", "--yes").stdout == before
     assert database in run("status").stdout

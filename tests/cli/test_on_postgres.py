@@ -7,8 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from homes import Beside
 from postgres_server import Emptied
 from zygote import Zygote
+
+from segue import SessionDB
 
 pytestmark = pytest.mark.on_file
 
@@ -85,6 +88,22 @@ def test_it_is_examined_backed_up_and_brought_back(run: Run, tmp_path: Path) -> 
     assert ok(run, "sessions", "export", "-", "--yes") == before
     assert "✓ search" in ok(run, "doctor", "--reindex")
     assert "topic1" in ok(run, "sessions", "search", "topic1")
+
+
+@pytest.mark.usefixtures("on_server")
+def test_a_sequence_behind_its_rows_is_found_and_advanced(run: Run, home: Path) -> None:
+    assert "✓ sequences" in ok(run, "doctor")
+    with Beside(home) as beside:
+        beside.ask("SELECT setval(pg_get_serial_sequence('messages', 'id'), 3, false)")
+    found = run("doctor")
+    assert found.returncode == 1
+    assert "behind their rows" in found.stdout
+    assert "messages (next id 3, highest id 12)" in found.stdout
+    assert "doctor --fix" in found.stdout
+    assert "New rows get free ids again." in ok(run, "doctor", "--fix")
+    assert "✓ sequences" in ok(run, "doctor")
+    with SessionDB() as db:
+        assert db.append_message("s1", "user", "and it goes on")
 
 
 def test_the_address_is_shown_without_its_password(home: Path, run: Run, zygote: Zygote, on_server: str) -> None:

@@ -21,7 +21,7 @@ from segue.ports.store import Search, Store, Transaction
 from segue.storage.connection import READING, WRITING, SqliteConnection
 from segue.storage.schema import TABLES, declare
 from segue.storage.search_index import create_index
-from segue.storage.sql import Executor, Row
+from segue.storage.sql import Executor, LaggingSequence, Row
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -92,6 +92,9 @@ class MemoryEngine:
         return {}
 
     def continue_numbers(self, _executor: Executor) -> None: ...
+
+    def lagging_sequences(self, _executor: Executor) -> list[LaggingSequence]:
+        return []
 
     def size(self) -> int:
         return 0
