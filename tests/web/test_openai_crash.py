@@ -113,7 +113,7 @@ def test_after_a_crash_loop_every_call_with_a_key_has_one_outcome(house: House, 
     kill(life)
     for number in (2, 3, 4):
         life = house.begin()
-        address(house, number)
+        wait_until(partial(has_settled, house, number), "a gateway that has settled the crash before it")
         kill(life)
     (house.folder / "go").touch()
     later = tmp_path / "later"
@@ -124,6 +124,11 @@ def test_after_a_crash_loop_every_call_with_a_key_has_one_outcome(house: House, 
             again = client.responses.create(model="main", input=f"{asked(house)} {key}", extra_headers={KEY: key})
             assert (again.id, again.status) == (name, "completed")
     assert questions(house) == [2, 2, 2]
+
+
+def has_settled(house: House, life: int) -> bool:
+    """True if so many lives have begun to serve; each settles the crash before it first."""
+    return house.log.read_text().count("api_server is connected") >= life
 
 
 def is_in_progress(client: OpenAI, name: str) -> bool:
