@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import date
 
 from segue.cli.output import say, terminal_columns
-from segue.core.insights import Day, Span, spans_of
+from segue.core.insights import Day, Period, Span, spans_of
 from segue.core.text import shorten
 
 _BAR, _WIDEST_BAR = "█", 50
@@ -25,10 +25,10 @@ def bars(rows: list[tuple[str, int]]) -> None:
         say(f"  {shorten(name, label):{label}}  {number:>{figure},}  {bar}".rstrip())
 
 
-def columns(title: str, days: Mapping[date, Day], today: date) -> None:
+def columns(title: str, days: Mapping[date, Day], period: Period) -> None:
     """The tokens of each day as a column, or of some days together where a terminal has no room for all."""
     room = terminal_columns() - 2
-    spans = spans_of(days, today, min(room, _MOST_COLUMNS))
+    spans = spans_of(days, period, min(room, _MOST_COLUMNS))
     most = max((span.used.tokens for span in spans), default=0)
     if most <= 0:
         return

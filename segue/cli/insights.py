@@ -2,13 +2,12 @@
 
 import time
 from collections.abc import Sequence
-from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from segue import app
+from segue import app, config
 from segue.cli.charts import bars, columns
 from segue.cli.files import opened, writer
 from segue.cli.options import AS_JSON, REMOTE
@@ -20,18 +19,21 @@ from segue.core.insights import (
     Conversation,
     Group,
     Insights,
+    Period,
     as_data,
     cost_words,
     dollars,
     from_data,
+    period_of,
 )
-from segue.core.moments import DAY
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.text import count, one_line, shorten
 from segue.sessions import listing
 from segue.sessions.insights import insights as look
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from segue.cli.remote import Asked
 
 _MOST_DAYS = 100_000
@@ -65,54 +67,58 @@ def insights(
     """How much was used in the last days, by model, platform and purpose, and when."""
     if page and as_json:
         raise Invalid("--html and --json do not go together: it is a page for people or data for programs.")
-    now = time.time()
-    today = datetime.fromtimestamp(now).astimezone().date()
+    period = period_of(days, time.time(), config.zone_here())
     if there:
         told = there.ask("insights", {"days": days, "sources": list(source)})
         found, is_empty = from_data(told["insights"]), False
     else:
         with app.open_for_reading() as store:
-            found = store.read(OWNER_AT_CONSOLE, look, max(now - days * DAY, 0.0), source)
+            found = store.read(OWNER_AT_CONSOLE, look, period.since, source)
             is_empty = not found.total.talk.sessions and not store.read(OWNER_AT_CONSOLE, listing.stats).sessions
     if as_json:
-        show_json({"days": days, **as_data(found, today)})
+        show_json(_named(period) | as_data(found, period.last))
     elif page:
-        _write(page, found, _heading(days, source), today, yes=yes)
+        _write(page, found, _heading(days, source), period, yes=yes)
     elif is_empty:
         note(f"No conversations yet in {app.settings().home}; there will be something to see once there are.")
     elif not found.total.talk.sessions and not found.days:
         where = f" on {', '.join(source)}" if source else ""
-        note(f"Nothing was said{where} in the last {count(days, 'day')}; --days looks further back.")
+        when = "today" if days == 1 else f"in the last {count(days, 'day')}"
+        note(f"Nothing was said{where} {when}; --days looks further back.")
     else:
-        _tell(found, _heading(days, source), today)
+        _tell(found, _heading(days, source), period)
+
+
+def _named(period: Period) -> dict[str, str]:
+    return {"first_day": str(period.first), "last_day": str(period.last)}
 
 
 def _heading(days: int, source: tuple[str, ...]) -> str:
-    return f"The last {count(days, 'day')}" + (f" on {', '.join(source)}" if source else "")
+    return ("Today" if days == 1 else f"The last {count(days, 'day')}") + (f" on {', '.join(source)}" if source else "")
 
 
-def _write(file: Path, found: Insights, heading: str, today: date, *, yes: bool) -> None:
+def _write(file: Path, found: Insights, heading: str, period: Period, *, yes: bool) -> None:
     from segue.core.insights_page import page_of  # only this needs it
 
     if file.is_file():
         confirm(f"{file} is there already. Replace it?", yes=yes)
     with opened(file) as target:
-        writer(target)(page_of(found, heading, today))
+        writer(target)(page_of(found, heading, period))
     if str(file) != "-":
         note(f"The page is in {file}.")
 
 
-def _tell(found: Insights, heading: str, today: date) -> None:
+def _tell(found: Insights, heading: str, period: Period) -> None:
     say(heading, bold=True)
     say()
     _tell_sums(found)
-    columns("Tokens by day", found.days, today)
+    columns("Tokens by day", found.days, period)
     _tell_groups("Model", found.models)
     _tell_groups("Platform", found.sources)
     _tell_groups("Purpose", found.purposes, has_talk=False)
     _tell_tools(found)
     _tell_activity(found.activity)
-    _tell_records(found, today)
+    _tell_records(found, period.last)
 
 
 def _tell_sums(found: Insights) -> None:
@@ -123,6 +129,9 @@ def _tell_sums(found: Insights) -> None:
     if total.cache_read_tokens or total.cache_write_tokens or total.reasoning_tokens:
         cached = f"{total.cache_read_tokens:,} read from a cache, {total.cache_write_tokens:,} written to one"
         say(f"               {cached}, {total.reasoning_tokens:,} for reasoning")
+    if total.is_none:
+        say("Cost           none, no model was called")
+        return
     how = f"estimated {_dollars(total.estimated_cost_usd)}, actual {_dollars(total.actual_cost_usd)}"
     say(f"Cost           {_dollars(total.cost_usd)} ({how})")
     if total.is_partly_unknown:
@@ -136,7 +145,7 @@ def _tell_groups(kind: str, groups: Sequence[Group], *, has_talk: bool = True) -
     if not groups:
         return
     headings = [*(_TALK if has_talk else ()), *_SPENDING]
-    rows = [[one_line(group.name or "unknown"), *_figures(group, has_talk)] for group in groups[:_MOST_GROUPS]]
+    rows = [[group.label, *_figures(group, has_talk)] for group in groups[:_MOST_GROUPS]]
     say()
     table([Column(kind, 1), *(Column(name, yields=order) for name, order in headings)], rows)
     if len(groups) > _MOST_GROUPS:
@@ -166,7 +175,7 @@ def _tell_activity(activity: Activity) -> None:
         bars([(f"{hour:02}", messages) for hour, messages in enumerate(activity.hours)])
 
 
-def _tell_records(found: Insights, today: date) -> None:
+def _tell_records(found: Insights, today: "date") -> None:
     activity = found.activity
     say()
     if busiest := activity.busiest_day:

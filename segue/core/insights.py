@@ -7,7 +7,7 @@ active in the period. Unknown costs stay unknown: they are counted, not guessed.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import date, timedelta, tzinfo
+from datetime import date, datetime, timedelta, tzinfo
 from typing import Any, NamedTuple
 
 from segue.core.messages import called, decode
@@ -18,7 +18,7 @@ from segue.core.usage import OWN_PRICES
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MOST_NAMES = 10_000
 _LONGEST_NAME = 100
-_FEWEST_DAYS = 14  # in a chart: fewer look like a fence
+_FIRST_DAY = date(1970, 1, 1)
 
 
 class Talk(NamedTuple):
@@ -55,6 +55,11 @@ class Spending(NamedTuple):
     def is_partly_unknown(self) -> bool:
         return bool(self.calls_without_cost or self.tokens_without_cost)
 
+    @property
+    def is_none(self) -> bool:
+        """True if no model was called."""
+        return not (self.api_calls or self.tokens) and self.cost_usd is None
+
 
 class Group(NamedTuple):
     """What has a model, a platform or a purpose in common."""
@@ -62,6 +67,11 @@ class Group(NamedTuple):
     name: str | None
     talk: Talk = Talk()
     spending: Spending = Spending()
+
+    @property
+    def label(self) -> str:
+        """Its name. Without one it is unknown what was called, or nothing was."""
+        return one_line(self.name or ("none" if self.spending.is_none else "unknown"))
 
 
 class Slot(NamedTuple):
@@ -159,6 +169,15 @@ class Activity(NamedTuple):
         return longest
 
 
+class Period(NamedTuple):
+    """Whole days in a row, up to today."""
+
+    first: date
+    last: date
+    since: float
+    """When the first day begins."""
+
+
 class Span(NamedTuple):
     """Some days in a row, together."""
 
@@ -201,12 +220,18 @@ def days_of(slots: Iterable[Slot], zone: tzinfo | None = None) -> dict[date, Day
     return days
 
 
-def spans_of(days: Mapping[date, Day], today: date, most: int) -> list[Span]:
-    """The days from the first with something used to today, each alone or, when they are too many, some together."""
+def period_of(days: int, now: float, zone: tzinfo) -> Period:
+    """Return the last `days` days of a time zone: today, and those before it back to 1970."""
+    today = datetime.fromtimestamp(now, zone).date()
+    first = date.fromordinal(max(today.toordinal() - days + 1, _FIRST_DAY.toordinal()))
+    return Period(first, today, max(datetime.combine(first, datetime.min.time(), zone).timestamp(), 0.0))
+
+
+def spans_of(days: Mapping[date, Day], period: Period, most: int) -> list[Span]:
+    """Return every day of a period, alone or, when they are too many, some together; none if nothing was used."""
     if not days:
         return []
-    last = max(today, *days).toordinal()
-    first = max(min(min(days).toordinal(), last - _FEWEST_DAYS + 1), 1)
+    first, last = min(period.first, *days).toordinal(), max(period.last, *days).toordinal()
     length = -(-(last - first + 1) // most)
     used: dict[int, Day] = {}
     for day, one in days.items():
@@ -220,9 +245,9 @@ def spans_of(days: Mapping[date, Day], today: date, most: int) -> list[Span]:
 
 
 def cost_words(cost: float | None, *, is_partly_unknown: bool) -> str:
-    """A cost as people read it. What is unknown is said, and is never nothing."""
+    """Format a cost: "unknown" if no call has one, "none" if nothing was called."""
     if cost is None:
-        return "unknown"
+        return "unknown" if is_partly_unknown else "none"
     return f"{dollars(cost)} + unknown" if is_partly_unknown else dollars(cost)
 
 

@@ -1,10 +1,9 @@
 """Insights as one HTML page: no script, no network, light and dark, in a wide window and in a narrow one."""
 
 from collections.abc import Iterator, Sequence
-from datetime import date
 from html import escape
 
-from segue.core.insights import WEEKDAYS, Group, Insights, Span, cost_words, dollars, spans_of
+from segue.core.insights import WEEKDAYS, Group, Insights, Period, Span, cost_words, dollars, spans_of
 from segue.core.plots import Bar, Column, bars, columns, heat_map
 from segue.core.text import count, one_line, shorten
 
@@ -51,7 +50,7 @@ footer { margin-top: 1.5rem; } footer p + p { margin-top: .3rem; }
 """
 
 
-def page_of(found: Insights, heading: str, today: date) -> str:
+def page_of(found: Insights, heading: str, period: Period) -> str:
     """The whole page."""
     title = escape(one_line(heading))
     return (
@@ -61,8 +60,9 @@ def page_of(found: Insights, heading: str, today: date) -> str:
         '<meta name="referrer" content="no-referrer">\n'
         f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
         f"<h1>{title}</h1>\n"
-        f'<p class="dim">up to {today:%A}, {today}; days and hours as on the clock of this machine</p>\n'
-        f"{_cards(found)}<main>\n{''.join(_sections(found, today))}</main>\n{_footer(found)}</body>\n</html>\n"
+        f'<p class="dim">{period.first} to {period.last:%A}, {period.last};'
+        " days and hours as on the clock of this machine</p>\n"
+        f"{_cards(found)}<main>\n{''.join(_sections(found, period))}</main>\n{_footer(found)}</body>\n</html>\n"
     )
 
 
@@ -77,14 +77,14 @@ def _cards(found: Insights) -> str:
         ("Tokens out", f"{used.output_tokens:,}", f"{used.reasoning_tokens:,} for reasoning"),
         ("Cost", _dollars(used.cost_usd), unknown if used.is_partly_unknown else "known of every call"),
     ]
-    if not used.api_calls and not used.tokens:
-        cards[-1] = ("Cost", _dollars(used.cost_usd), "no model call is noted")
+    if used.is_none:
+        cards[-1] = ("Cost", "none", "no model call is noted")
     shown = (f"<div><dt>{name}</dt><dd><b>{figure}</b><span>{says}</span></dd></div>\n" for name, figure, says in cards)
     return f"<dl>\n{''.join(shown)}</dl>\n"
 
 
-def _sections(found: Insights, today: date) -> Iterator[str]:
-    if spans := spans_of(found.days, today, _MOST_COLUMNS):
+def _sections(found: Insights, period: Period) -> Iterator[str]:
+    if spans := spans_of(found.days, period, _MOST_COLUMNS):
         length = (spans[0].last - spans[0].first).days + 1
         each = "day" if length == 1 else f"{length:,} days"
         yield _section(f"Tokens per {each}", _tokens(spans), "wide")
@@ -133,7 +133,7 @@ def _group(group: Group) -> Bar:
     cost = cost_words(used.cost_usd, is_partly_unknown=used.is_partly_unknown)
     says = f"{count(used.tokens, 'token')} · {count(used.api_calls, 'call')} · {cost}"
     words = f"{says} cost" if used.cost_usd is None else says
-    return Bar(_shown(group.name or "unknown"), used.tokens, words, used.cost_usd)
+    return Bar(_shown(group.label), used.tokens, words, used.cost_usd)
 
 
 def _rest(length: int) -> str:

@@ -5,6 +5,7 @@ import re
 import subprocess
 import time
 from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -100,9 +101,14 @@ def seen(run: Run, home: Path, *arguments: str) -> dict[str, Any]:
     return found
 
 
-def period(days: int, source: str) -> tuple[str, str]:
-    """The sessions and the calls of the last days, in SQL."""
-    since, only = f"{time.time() - days * DAY:.3f}", f" AND s.source = '{source}'" if source else ""
+def begin(found: dict[str, Any]) -> str:
+    """When the first day that was told of began in `ZONE`."""
+    return f"{datetime.fromisoformat(found['first_day']).replace(tzinfo=UTC).timestamp() - 19_800:.3f}"
+
+
+def period(found: dict[str, Any], source: str) -> tuple[str, str]:
+    """The sessions and the calls of the days that were told of, in SQL."""
+    since, only = begin(found), f" AND s.source = '{source}'" if source else ""
     calls = f"FROM usage u JOIN sessions s ON s.id = u.session_id WHERE u.at >= {since}{only}"
     return f"FROM sessions s WHERE s.last_active_at >= {since}{only}", calls
 
@@ -111,7 +117,7 @@ def period(days: int, source: str) -> tuple[str, str]:
 @pytest.mark.parametrize("source", ["", "telegram"])
 def test_every_sum_is_what_sql_says(run: Run, office: Path, days: int, source: str) -> None:
     found = seen(run, office, "--days", str(days), *(["--source", source] if source else []))
-    sessions, calls = period(days, source)
+    sessions, calls = period(found, source)
     same(found, figures(office, TALK, sessions))
     same(found, figures(office, SPENDING, calls))
     assert found["calls_without_cost"] > 0
@@ -129,14 +135,14 @@ def test_every_sum_is_what_sql_says(run: Run, office: Path, days: int, source: s
     assert sorted([*map(str, one.values())] for one in found["prices"]) == sorted(prices)
     for name, kind in (("tokens", "tokens_without_cost"), ("cost_usd", "cost_usd")):
         assert sum(day[name] or 0 for day in found["days"].values()) == pytest.approx(
-            found["input_tokens"] + found["output_tokens"] if name == "tokens" else found[kind]
+            found["input_tokens"] + found["output_tokens"] if name == "tokens" else found[kind] or 0
         )
 
 
 @pytest.mark.on_file
 def test_every_day_is_what_sql_says(run: Run, office: Path) -> None:
     found = seen(run, office, "--days", "365")
-    _, calls = period(365, "")
+    _, calls = period(found, "")
     days = ask(office, f"SELECT DISTINCT date(u.at, 'unixepoch', '{AHEAD}') {calls}")
     assert sorted(found["days"]) == sorted(day for (day,) in days)
     wanted = {"tokens": "sum(u.input_tokens + u.output_tokens)"}
@@ -149,7 +155,7 @@ def test_every_day_is_what_sql_says(run: Run, office: Path) -> None:
 @pytest.mark.parametrize("days", [7, 365])
 def test_activity_and_tools_are_what_sql_says(run: Run, office: Path, days: int) -> None:
     found = seen(run, office, "--days", str(days))
-    since = f"{time.time() - days * DAY:.3f}"
+    since = begin(found)
     period = f"FROM messages WHERE state = 'live' AND timestamp >= {since}"
     local = f"timestamp, 'unixepoch', '{AHEAD}'"
     hours = {
@@ -196,7 +202,8 @@ def test_what_is_printed_is_what_programs_get(run: Run, office: Path) -> None:
             numbers = [*talk, *(group[key] for key in ("api_calls", "input_tokens", "output_tokens"))]
             cost = "unknown" if group["cost_usd"] is None else f"${group['cost_usd']:,.2f}"
             cost += " + unknown" if group["cost_usd"] is not None and group["calls_without_cost"] else ""
-            line = " +".join([group[name] or "unknown", *(f"{one:,}" for one in numbers), re.escape(cost)])
+            nameless = "unknown" if group["api_calls"] else "none"
+            line = " +".join([group[name] or nameless, *(f"{one:,}" for one in numbers), re.escape(cost)])
             assert re.search(f"^{line}$", shown, re.M), line
     most = max(day["tokens"] for day in found["days"].values())
     assert f"Tokens by day, at most {most:,}\n" in shown
@@ -212,6 +219,31 @@ def test_bars_and_tables_fit_the_terminal(run: Run, office: Path, columns: int) 
     drawn = [line for line in shown if re.search("[█▏▎▍▌▋▊▉─]", line)]
     assert len(drawn) > 10
     assert max(map(len, drawn)) <= columns
+
+
+@pytest.mark.on_file
+@pytest.mark.parametrize("days", [7, 30])
+def test_the_chart_draws_the_days_that_the_heading_names(run: Run, office: Path, days: int) -> None:
+    lines = run("insights", "--days", str(days), SEGUE_HOME=str(office), COLUMNS="200", **ZONE).stdout.splitlines()
+    assert lines[0] == f"The last {days} days"
+    (axis,) = (line.strip() for line in lines if re.fullmatch(r"  \d{4}-\d\d-\d\d[ –]+\d{4}-\d\d-\d\d", line))
+    assert date.fromisoformat(axis[-10:]) - date.fromisoformat(axis[:10]) == timedelta(days=days - 1)
+    assert len(axis) == max(2 * days, len("2025-03-05 – 2025-03-09"))
+
+
+@pytest.mark.on_file
+def test_where_nothing_was_called_the_cost_is_none(run: Run, home: Path, tmp_path: Path) -> None:
+    with SessionDB() as db:
+        db.append_message(db.create_session("only"), "user", "Hello")
+    shown = run("insights", "--days", "1").stdout
+    assert shown.startswith("Today\n")
+    assert "Cost           none, no model was called\n" in shown
+    assert re.search(r"^none +1 +1 +0 +0 +0 +none$", shown, re.M)
+    assert re.search(r"^cli +1 +1 +0 +0 +0 +none$", shown, re.M)
+    assert "unknown" not in shown
+    run("insights", "--html", str(tmp_path / "page.html"))
+    words = "\n".join(Reader((tmp_path / "page.html").read_text("utf-8")).words)
+    assert "\nnone\nno model call is noted\n" in words
 
 
 @pytest.mark.on_file

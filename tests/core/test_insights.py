@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, tzinfo
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
@@ -16,6 +16,7 @@ from segue.core.insights import (
     Day,
     Group,
     Insights,
+    Period,
     PriceTable,
     Slot,
     Spending,
@@ -27,6 +28,7 @@ from segue.core.insights import (
     count_tools,
     days_of,
     joined,
+    period_of,
     spans_of,
     talk_of,
 )
@@ -52,7 +54,7 @@ def days(*numbers: int) -> Activity:
     ("cost", "is_partly_unknown", "words"),
     [
         (None, True, "unknown"),
-        (None, False, "unknown"),
+        (None, False, "none"),
         (0.0, False, "$0.00"),
         (0.0, True, "$0.00 + unknown"),
         (0.0031, False, "$0.0031"),
@@ -84,18 +86,41 @@ def test_days_of_use_are_those_of_the_clock_on_the_wall() -> None:
 
 @given(
     st.dictionaries(st.dates(date(1, 1, 1), date(9999, 12, 31)), st.builds(Day, st.integers(0, 9)), max_size=9),
-    st.dates(date(1, 1, 1), date(9999, 12, 31)),
+    st.tuples(st.dates(date(1, 1, 1), date(9999, 12, 31)), st.dates(date(1, 1, 1), date(9999, 12, 31))).map(sorted),
     st.integers(1, 100),
 )
-def test_a_chart_has_every_day_once_and_never_too_many_columns(used: dict[date, Day], today: date, most: int) -> None:
-    spans = spans_of(used, today, most)
+def test_a_chart_has_every_day_once_and_never_too_many_columns(
+    used: dict[date, Day], period: list[date], most: int
+) -> None:
+    spans = spans_of(used, Period(period[0], period[1], 0.0), most)
     assert len(spans) <= most
     assert sum(span.used.tokens for span in spans) == sum(day.tokens for day in used.values())
     for one, other in pairwise(spans):
         assert (other.first - one.last).days == 1
     if used:
-        assert spans[0].first <= min(used)
-        assert spans[-1].last == max(today, *used)
+        assert spans[0].first == min(period[0], *used)
+        assert spans[-1].last == max(period[1], *used)
+
+
+@pytest.mark.parametrize("days", [1, 7, 30])
+def test_a_chart_draws_as_many_days_as_the_period_has(days: int) -> None:
+    period = period_of(days, datetime(2025, 3, 9, 13, tzinfo=BERLIN).timestamp(), BERLIN)
+    spans = spans_of({date(2025, 3, 9): Day(5)}, period, 92)
+    assert (len(spans), spans[-1].first) == (days, date(2025, 3, 9))
+
+
+@pytest.mark.parametrize(
+    ("days", "zone", "first", "begins"),
+    [
+        (1, UTC, date(2025, 3, 31), datetime(2025, 3, 31, tzinfo=UTC)),
+        (2, BERLIN, date(2025, 3, 31), datetime(2025, 3, 30, 22, tzinfo=UTC)),
+        (3, BERLIN, date(2025, 3, 30), datetime(2025, 3, 29, 23, tzinfo=UTC)),  # before the clocks changed
+        (100_000, KATHMANDU, date(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC)),
+    ],
+)
+def test_a_period_begins_at_midnight_of_its_first_day(days: int, zone: tzinfo, first: date, begins: datetime) -> None:
+    period = period_of(days, datetime(2025, 3, 31, 23, 30, tzinfo=UTC).timestamp(), zone)
+    assert (period.first, period.since) == (first, begins.timestamp())
 
 
 def test_prices_say_whose_and_of_when() -> None:

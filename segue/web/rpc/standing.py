@@ -1,15 +1,13 @@
 """`status`, `health` and `insights`: how everything stands."""
 
 import time
-from datetime import datetime
 from typing import Any
 
 from pydantic import Field
 
 from segue import __version__, config
 from segue.core.credentials import Level
-from segue.core.insights import as_data
-from segue.core.moments import DAY
+from segue.core.insights import as_data, period_of
 from segue.facade.standing import standing
 from segue.sessions.insights import insights as look
 from segue.web.rpc.method import Caller, Closed, Method, Names, Nothing
@@ -65,11 +63,9 @@ async def health(caller: Caller, _params: Nothing) -> Health:
 
 async def insights(caller: Caller, params: InsightsParams) -> Insights:
     """Tokens, costs, models, tools and activity of the last days."""
-    now = time.time()
-    today = datetime.fromtimestamp(now, config.zone_here()).date()
-    since = max(now - params.days * DAY, 0.0)
-    found = await caller.premises.read(caller.scope, look, since, tuple(params.sources))
-    return Insights(days=params.days, insights=as_data(found, today))
+    period = period_of(params.days, time.time(), config.zone_here())
+    found = await caller.premises.read(caller.scope, look, period.since, tuple(params.sources))
+    return Insights(days=params.days, insights=as_data(found, period.last))
 
 
 METHODS: tuple[Method[Any], ...] = (
