@@ -5,6 +5,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
+from segue.core.errors import Invalid
 from segue.core.markdown import Markdown
 from segue.core.page import Page
 from segue.core.redaction import Secrets
@@ -20,12 +21,27 @@ class Form(StrEnum):
     HTML = "html"
 
 
-_SUFFIXES = {".md": Form.MARKDOWN, ".markdown": Form.MARKDOWN, ".html": Form.HTML, ".htm": Form.HTML}
+_SUFFIXES = {
+    ".jsonl": Form.JSONL,
+    ".ndjson": Form.JSONL,
+    ".md": Form.MARKDOWN,
+    ".markdown": Form.MARKDOWN,
+    ".html": Form.HTML,
+    ".htm": Form.HTML,
+}
 
 
 def form_of(file: Path) -> Form:
-    """The form that the name of a file asks for."""
-    return _SUFFIXES.get(file.suffix.lower(), Form.JSONL)
+    """Return the form that the suffix of a file names: JSON lines without one. Refuse a suffix of another form."""
+    suffix = file.suffix.lower()
+    if form := _SUFFIXES.get(suffix):
+        return form
+    if any(character.isalpha() for character in suffix):
+        raise Invalid(
+            f"{file} cannot be written as {suffix}: export writes .jsonl, .md and .html. Name FILE so, or choose the"
+            " format with --format."
+        )
+    return Form.JSONL
 
 
 class Wanted(NamedTuple):

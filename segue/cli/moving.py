@@ -51,7 +51,7 @@ _GZIP = b"\x1f\x8b"
     "--format",
     "form",
     type=click.Choice([form.value for form in Form]),
-    help="JSON lines, which can be imported, or a document to read.  [default: by the name of FILE, else jsonl]",
+    help="JSON lines, which can be imported, or a document to read.  [default: by FILE's suffix; jsonl without one]",
 )
 @click.option("--redact", is_flag=True, help="Replace what looks like a key, token or password; md and html do anyway.")
 @click.option("--raw", is_flag=True, help="Leave secrets in md and html as they are.")

@@ -105,6 +105,26 @@ def test_a_document_is_private_complete_and_redacted(run: Run, tmp_path: Path, a
     assert words.index("Looking.") < words.index("21 degrees") < words.index("And the hotel?")
 
 
+@pytest.mark.on_file
+@pytest.mark.parametrize("name", ["all.csv", "all.JSON", "all.jsonl.gz", "conversations 2025.txt"])
+def test_a_suffix_that_export_does_not_write_is_refused(run: Run, trips: None, tmp_path: Path, name: str) -> None:
+    result = run("sessions", "export", str(tmp_path / name))
+    assert result.returncode
+    assert "export writes .jsonl, .md and .html" in result.stderr
+    assert not (tmp_path / name).exists()
+    assert run("sessions", "export", str(tmp_path / name), "--format", "jsonl").returncode == 0
+    assert (tmp_path / name).read_text("utf-8").startswith('{"segue_session":1,')
+
+
+@pytest.mark.on_file
+@pytest.mark.parametrize("name", ["all", "all.ndjson", "all.JSONL", "all-2025.03.05"])
+def test_json_lines_are_written_where_no_suffix_says_otherwise(
+    run: Run, trips: None, tmp_path: Path, name: str
+) -> None:
+    assert run("sessions", "export", str(tmp_path / name)).returncode == 0
+    assert (tmp_path / name).read_text("utf-8").startswith('{"segue_session":1,')
+
+
 @pytest.mark.usefixtures("trips")
 def test_a_document_can_be_narrowed_and_written_to_stdout(run: Run) -> None:
     result = run("sessions", "export", "-", "--format", "md", "--source", "telegram")
