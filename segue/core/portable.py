@@ -62,6 +62,15 @@ class PortableSession(NamedTuple):
     usage: tuple[Spent, ...]
     unknown: tuple[str, ...]
     """Fields that this program has no place for."""
+    is_undated: bool = False
+    """True if it came without any time; then its times are 0 until `dated` sets them."""
+
+
+class _Read(NamedTuple):
+    """A message as it stands in a file."""
+
+    message: PortableMessage
+    has_time: bool
 
 
 def session_to_json(session: Session, tags: list[str]) -> dict[str, Any]:
@@ -126,22 +135,54 @@ def from_mapping(data: Any) -> PortableSession:
         raise InvalidSession(f"it is in format {data[FORMAT]!r}, which this version does not know")
     if not all(isinstance(name, str) for name in data):
         raise InvalidSession("its fields have no names")
-    messages = tuple(sorted(_messages(data.get("messages", [])), key=lambda message: message.seq))
-    session = _session(data, messages)
+    found = sorted(_messages(data.get("messages", [])), key=lambda one: one.message.seq)
+    begin = _first_time(data, found)
+    messages = tuple(_in_time(found, begin or 0.0))
+    session = _session(data, messages, begin or 0.0)
     tags = data.get("tags", [])
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         raise InvalidSession("its tags are no list of words")
     entries, strange = _usage(session, data.get("usage", []))
     unknown = tuple(sorted((data.keys() - {FORMAT, "tags", "messages", "usage", *Session._fields}) | strange))
-    return PortableSession(session, tuple(sorted(set(map(storable, tags)))), messages, entries, unknown)
+    words = tuple(sorted(set(map(storable, tags))))
+    return PortableSession(session, words, messages, entries, unknown, is_undated=begin is None)
 
 
-def _session(data: Mapping[str, Any], messages: tuple[PortableMessage, ...]) -> Session:
+def dated(portable: PortableSession, at: float) -> PortableSession:
+    """Return the session with one time for everything in it if it came without any."""
+    if not portable.is_undated:
+        return portable
+    return portable._replace(
+        session=portable.session._replace(started_at=at, last_active_at=at),
+        messages=tuple(one._replace(draft=one.draft._replace(timestamp=at)) for one in portable.messages),
+        usage=tuple(entry._replace(at=at) for entry in portable.usage),
+        is_undated=False,
+    )
+
+
+def _first_time(data: Mapping[str, Any], messages: Iterable[_Read]) -> float | None:
+    """Return when a session began as far as its fields, messages or model calls tell."""
+    said = (one.message.draft.timestamp for one in messages if one.has_time)
+    usage = data.get("usage")
+    used = (item.get("at") for item in usage if isinstance(item, Mapping)) if isinstance(usage, list) else ()
+    times = (data.get("started_at"), *said, data.get("last_active_at"), data.get("ended_at"), *used)
+    return next((float(at) for at in times if is_moment(at)), None)
+
+
+def _in_time(messages: Iterable[_Read], begin: float) -> Iterator[PortableMessage]:
+    """Give a message without a time that of the one before it, and the first ones that of the session."""
+    at = begin
+    for message, has_time in messages:
+        at = message.draft.timestamp if has_time else at
+        yield message._replace(draft=message.draft._replace(timestamp=at))
+
+
+def _session(data: Mapping[str, Any], messages: tuple[PortableMessage, ...], begin: float) -> Session:
     fields = {name: _checked(name, data[name], _TYPES[name]) for name in Session._fields if data.get(name) is not None}
     _check_identity(fields)
     live = [message.draft for message in messages if message.state == State.LIVE]
     times = [message.draft.timestamp for message in messages]
-    started_at = fields.setdefault("started_at", min(times, default=0.0))
+    started_at = fields.setdefault("started_at", min(times, default=begin))
     fields.setdefault("last_active_at", max([started_at, *times]))
     lines = (first_line_of(message.content) for message in live if message.role == "user")
     fields.setdefault("first_line", next(filter(None, lines), ""))
@@ -167,7 +208,7 @@ def _check_identity(fields: dict[str, Any]) -> None:
             raise InvalidSession(f"its {name} cannot be {fields[name]!r}")
 
 
-def _messages(data: Any) -> Iterator[PortableMessage]:
+def _messages(data: Any) -> Iterator[_Read]:
     if not isinstance(data, list):
         raise InvalidSession("its messages are no list")
     seen: set[int] = set()
@@ -181,7 +222,8 @@ def _messages(data: Any) -> Iterator[PortableMessage]:
         if not isinstance(state, str) or state not in set(State):
             raise InvalidSession(f"its message {number} is in no state that a message can be in ({state!r})")
         seen.add(seq)
-        yield PortableMessage(seq, state, _draft(fields, number))
+        has_time = fields.get("timestamp") is not None
+        yield _Read(PortableMessage(seq, state, _draft(fields, number)), has_time)
 
 
 def _draft(fields: dict[str, Any], number: int) -> Draft:
@@ -189,8 +231,6 @@ def _draft(fields: dict[str, Any], number: int) -> Draft:
         del fields[name]
     if "content_json" in fields:
         raise InvalidSession(f"its message {number} has a field 'content_json', which only the database has")
-    if fields.setdefault("timestamp", 0.0) is None:
-        raise InvalidSession(f"its message {number} has no time")
     try:
         return draft_from({"role": "", **fields}, 0.0)
     except Invalid as error:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from segue.core.errors import InvalidSession
 from segue.core.ids import LONGEST_ID
-from segue.core.portable import PortableSession, from_mapping
+from segue.core.portable import PortableSession, dated, from_mapping
 from segue.core.sessions import Session, TitleSource
 from segue.ports.store import Transaction
 from segue.sessions.discarding import discard_session
@@ -58,6 +58,7 @@ def import_session(tx: Transaction, portable: PortableSession, *, on_conflict: O
             portable, outcome = _renamed(portable), Outcome.COPIED
             if tx.sessions.find(portable.session.id):
                 return Imported(portable.session.id, Outcome.UNCHANGED, len(portable.messages))
+    portable = dated(portable, now)
     session, notes = _fitted(tx, portable.session, now)
     if not tx.sessions.insert(session):
         raise InvalidSession(f"its id {session.id} belongs to somebody else here")
@@ -72,9 +73,10 @@ def import_session(tx: Transaction, portable: PortableSession, *, on_conflict: O
 
 def _is_here(tx: Transaction, portable: PortableSession) -> bool:
     """Whether the same session is here, apart from what had to be adjusted when it came in."""
-    wanted = portable.session
-    here = from_mapping(export_session(tx, wanted.id))
+    here = from_mapping(export_session(tx, portable.session.id))
     session = here.session
+    portable = dated(portable, session.started_at)
+    wanted = portable.session
     if session.title_source == TitleSource.IMPORT and wanted.title:
         session = session._replace(title=wanted.title, title_source=wanted.title_source)
     if session.end_reason == _CAME_IN_ENDED and wanted.is_open:

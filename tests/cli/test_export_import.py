@@ -152,7 +152,7 @@ def test_a_dash_is_stdout_and_holds_the_same_bytes(run: Run, zygote: Zygote, arc
     ("arguments", "names"),
     [
         (["--source", "telegram"], ["20250305_091523_a1b2c3d4"]),
-        (["--source", "telegram", "--source", "cron"], ["job", "20250305_091523_a1b2c3d4"]),
+        (["--source", "telegram", "--source", "cron"], ["20250305_091523_a1b2c3d4", "job"]),
         (["--session-id", "child"], ["20250305_091523_a1b2c3d4", "child"]),
         (["--session-id", "child", "--session-id", "job"], ["20250305_091523_a1b2c3d4", "child", "job"]),
         (["--session-id", "20250305_091523_a1b2c3d4"], ["20250305_091523_a1b2c3d4", "child"]),

@@ -19,7 +19,7 @@ from segue.core.errors import InvalidSession, SessionNotFound
 from segue.core.keys import KeyRules
 from segue.core.messages import Spot, draft
 from segue.core.policy import ResetPolicies
-from segue.core.portable import from_json, from_mapping
+from segue.core.portable import dated, from_json, from_mapping
 from segue.core.scope import OWNER_AT_CONSOLE, Audience, Principal, Scope
 from segue.core.sessions import Session
 from segue.core.sources import SessionSource
@@ -462,7 +462,7 @@ foreign_sessions = st.fixed_dictionaries(
 def test_whatever_can_come_in_comes_out_as_it_came(store: Store, data: dict[str, Any]) -> None:
     number = store.read(ME, lambda tx: tx.sessions.count(Filter(archived=None, tips_only=False)))
     data |= {"id": f"session {number}", "title": f"{number} {data.get('title', '')}"}
-    expected = from_mapping(data)
+    expected = dated(from_mapping(data), 500.0)
     bring(store, data)
     line = export(store, data["id"])
     assert from_json(line) == expected
@@ -483,6 +483,42 @@ def test_little_is_enough(store: Store) -> None:
     assert (session.message_count, session.tool_call_count) == (3, 1)
     seqs = store.read(ME, lambda tx: [message.seq for message in tx.messages.of("x", every_state=True)])
     assert seqs == [1, 2, 3, 4]
+
+
+def times_of(store: Store, name: str) -> list[float]:
+    return store.read(ME, lambda tx: [message.timestamp for message in tx.messages.of(name, every_state=True)])
+
+
+@pytest.mark.parametrize(
+    ("fields", "given", "began", "expected"),
+    [
+        ({}, [None, None], 500.0, [500.0, 500.0]),
+        ({}, [], 500.0, []),
+        ({"started_at": 7}, [None, 9.0, None], 7.0, [7.0, 9.0, 9.0]),
+        ({}, [None, 8, None], 8.0, [8.0, 8.0, 8.0]),
+        ({"ended_at": 30.5}, [None], 30.5, [30.5]),
+        ({"usage": [{"at": 12.0, "purpose": "answer"}]}, [None], 12.0, [12.0]),
+        ({"started_at": 0}, [None, 0], 0.0, [0.0, 0.0]),
+        ({"input_tokens": 5}, [None], 500.0, [500.0]),
+    ],
+)
+def test_what_came_without_a_time_gets_the_one_nearest_to_it(
+    store: Store, fields: dict[str, Any], given: list[float | None], began: float, expected: list[float]
+) -> None:
+    said = [{"role": "user", "content": "hi"} | ({} if at is None else {"timestamp": at}) for at in given]
+    data = {"id": "x", "source": "cli", **fields, "messages": said}
+    bring(store, data)
+    session = found(store, "x")
+    assert (session.started_at, times_of(store, "x")) == (began, expected)
+    assert all(entry.at >= began for entry in store.read(ME, lambda tx: tx.ledger.of("x")))
+
+
+@pytest.mark.parametrize("on_conflict", list(OnConflict))
+def test_what_came_without_a_time_comes_in_once(store: Store, on_conflict: OnConflict) -> None:
+    data = {"id": "x", "source": "cli", "input_tokens": 3, "messages": [{"role": "user", "timestamp": None}]}
+    for now, outcome in ((500.0, Outcome.ADDED), (600.0, Outcome.UNCHANGED)):
+        done = store.write(ME, import_session, from_mapping(data), on_conflict=on_conflict, now=now)
+        assert (done.outcome, times_of(store, "x")) == (outcome, [500.0])
 
 
 def test_the_counts_of_a_file_are_not_believed(store: Store) -> None:
