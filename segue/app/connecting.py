@@ -15,7 +15,10 @@ from segue.core.errors import Invalid, SegueError
 from segue.core.keys import DEFAULT_AGENT
 from segue.core.routes import Places, Route
 from segue.core.scope import OWNER_AT_CONSOLE
-from segue.core.sources import WEBHOOK, SessionSource
+from segue.core.sources import ALWAYS_CONNECTED, API_SERVER, BATCH, CRON, WEBHOOK, SessionSource
+from segue.platforms.api_server.settings import read_settings as read_api_settings
+from segue.platforms.batch.settings import read_settings as read_batch_settings
+from segue.platforms.cron.settings import read_settings as read_cron_settings
 from segue.platforms.webhook.settings import read_settings
 from segue.ports.platform import Equipment, Platform
 from segue.sessions.handing import find_place
@@ -42,7 +45,9 @@ def cast_of(settings: Settings, store: SqlStore) -> Cast:
     named: list[Platform] = []
     missing: dict[str, str] = {}
     for name, said in settings.platforms.items():
-        if said.enabled:
+        if name in ALWAYS_CONNECTED:
+            check_platform(settings, name)
+        elif said.enabled:
             try:
                 named.append(_made(settings, name, places))
             except Invalid as error:
@@ -64,7 +69,10 @@ def check_platform(settings: Settings, name: str) -> None:
     async def nowhere(_route: Route) -> SessionSource | None:
         return None
 
-    _made(settings, name, nowhere)
+    if name in ALWAYS_CONNECTED:
+        _ALWAYS_THERE[name](settings.platforms[name].own)
+    else:
+        _made(settings, name, nowhere)
 
 
 def files_of(settings: Settings) -> AttachmentFolder:
@@ -159,6 +167,11 @@ def _matrix(own: Mapping[str, Any], equipment: Equipment) -> Platform:
     return MatrixPlatform(read_settings(own), equipment)
 
 
+_ALWAYS_THERE: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
+    API_SERVER: read_api_settings,
+    BATCH: read_batch_settings,
+    CRON: read_cron_settings,
+}
 _OURS: Mapping[str, Connect] = {"matrix": _matrix, "telegram": _telegram, WEBHOOK: _webhook}
 
 
@@ -167,7 +180,7 @@ def _connect(name: str) -> Connect:
         return _OURS[name]
     for found in entry_points(group=GROUP, name=name):
         return _of_others(found.load())
-    known = ", ".join(sorted({*_OURS, *(one.name for one in entry_points(group=GROUP))})) or "none"
+    known = ", ".join(sorted({*_OURS, *_ALWAYS_THERE, *(one.name for one in entry_points(group=GROUP))})) or "none"
     raise Invalid(f"platforms.{name} in config.yaml is no platform that is installed here; there are: {known}.")
 
 

@@ -21,6 +21,7 @@ from segue.core.json_text import parse_json
 from segue.core.leases import GATEWAY, Run
 from segue.core.lifecycle import Interruption
 from segue.core.scope import OWNER_AT_CONSOLE
+from segue.core.sources import ALWAYS_CONNECTED
 from segue.core.text import one_line
 from segue.ports.platform import Platform
 from segue.ports.store import Transaction
@@ -61,7 +62,7 @@ def run() -> None:
         platforms, missing = cast_of(settings, store)
         for name, sentence in missing.items():
             logging.error("%s is left out: %s", name, sentence)
-        if not any(said.enabled for said in settings.platforms.values()):
+        if not any(said.enabled for name, said in settings.platforms.items() if name not in ALWAYS_CONNECTED):
             logging.warning(
                 "Only jobs and programs are heard here: name a platform under `platforms` in config.yaml to be reached"
                 " there."

@@ -19,6 +19,12 @@ def is_platform(name: str) -> bool:
     return True
 
 
+def is_connectable(name: str) -> bool:
+    from segue.core.sources import ALWAYS_CONNECTED  # slow to load, as above
+
+    return name in ALWAYS_CONNECTED or is_platform(name)
+
+
 def is_main_key(name: str) -> bool:
     from segue.core.keys import Main  # slow to load, and most configurations do not name it
 
@@ -40,4 +46,5 @@ def is_link_name(name: str) -> bool:
 
 PERSON = Text("a person as platform:id, like telegram:123456", is_person)
 PLATFORM = Text("that of a platform", is_platform)
+CONNECTABLE = Text("that of a platform", is_connectable)
 AGENT = Text("small letters and digits", lambda name: _AGENT.fullmatch(name) is not None)

@@ -14,6 +14,7 @@ from typing import Any, Union
 from segue.config.declaring import about, is_word, nothing
 from segue.config.kinds import Flag, Key, Problem, Section, Text, kinds_of
 from segue.config.masking import HIDDEN, quoted
+from segue.core.sources import ALWAYS_CONNECTED
 
 Single = str | int | float | bool
 Own = Union[Single, "tuple[Own, ...]", "Mapping[str, Own]"]
@@ -52,10 +53,19 @@ class _PlatformKind(Section):
         own = {name: _own(item, name, key) for name, item in value.items() if name not in common and item is not None}
         ours = {name: item for name, item in value.items() if name in common}
         said: PlatformSettings = super().read(ours, key, own=MappingProxyType(own), **given)
+        if key[-1] in ALWAYS_CONNECTED:
+            _check_always_connected(said, key)
         return said
 
     def plain(self, value: PlatformSettings) -> dict[str, object]:
         return super().plain(value) | {name: _shown(name, item) for name, item in value.own.items()}
+
+
+def _check_always_connected(said: PlatformSettings, key: Key) -> None:
+    if not said.enabled:
+        raise Problem((*key, "enabled"), "cannot be false: every gateway has it")
+    if said.home_channel:
+        raise Problem((*key, "home_channel"), "cannot be set: nothing is sent there")
 
 
 def _own(value: object, name: str, key: Key) -> Own:

@@ -11,7 +11,7 @@ from segue.config.declaring import about, is_word, nothing
 from segue.config.kinds import Flag, Later, Listing, Number, Section, Table, Text
 from segue.config.masking import masked
 from segue.config.mcp_settings import McpSettings
-from segue.config.naming import AGENT, PERSON, PLATFORM
+from segue.config.naming import AGENT, CONNECTABLE, PERSON, PLATFORM
 from segue.config.session_settings import SessionSettings
 from segue.config.zones import HOST, zone_of
 from segue.core.places import is_address
@@ -126,7 +126,7 @@ class Settings:
         default_factory=nothing,
         metadata=about(
             Table(
-                PLATFORM,
+                CONNECTABLE,
                 Later("segue.config.platform_settings", "PLATFORM_SECTION"),
                 "a mapping from a platform to enabled, home_channel and what the platform needs",
             ),

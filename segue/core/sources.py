@@ -19,6 +19,8 @@ _NAMES = frozenset({"chat_name", "user_name", "chat_topic", "label", "subject", 
 API_SERVER, BATCH, CRON, WEBHOOK = "api_server", "batch", "cron", "webhook"
 UNATTENDED = frozenset({BATCH, CRON, WEBHOOK})
 """Where programs speak, and no people; nothing is sent there."""
+ALWAYS_CONNECTED = frozenset({API_SERVER, BATCH, CRON})
+"""Platforms that every gateway has, whatever its settings name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -228,6 +228,9 @@ def test_a_platform_keeps_mappings_for_its_adapter_and_shows_none_of_their_texts
         ({"platforms": {"telegram": {"Bot Token": "hunter2"}}}, "platforms.telegram has the name 'Bot Token'"),
         ({"platforms": {"telegram": {"home_channel": -100}}}, "platforms.telegram.home_channel is -100"),
         ({"platforms": {"telegram": "hunter2"}}, "platforms.telegram is"),
+        ({"platforms": {"dm": {}}}, "platforms has the name 'dm'"),
+        ({"platforms": {"cron": {"enabled": False}}}, "platforms.cron.enabled cannot be false: every gateway has it"),
+        ({"platforms": {"api_server": {"home_channel": "1"}}}, "platforms.api_server.home_channel cannot be set"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused_by_its_name(raw: dict[str, Any], says: str) -> None:

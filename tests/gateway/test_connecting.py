@@ -11,9 +11,9 @@ from lane_house import Building, HeldModel, dm
 from waiting import DEADLINE, until
 
 from segue import app
-from segue.app import connecting
+from segue.app import checking, connecting
 from segue.config import settings_from
-from segue.core.errors import StoreFull
+from segue.core.errors import InvalidSettings, StoreFull
 from segue.core.inbound import Inbound, Receipt
 from segue.core.leases import Lease, Run, platform_lease
 from segue.core.links import LinkState
@@ -277,6 +277,26 @@ def test_who_is_waited_for_has_not_been_connected_however_long_it_takes(
     assert states == {"connecting", "failed", "resting"}
     (row,) = store.read(OWNER, lambda tx: tx.leases.links())
     assert (row.failures, row.trouble) == (MOST_FAILURES, "ConnectionError: Nobody answered.")
+
+
+@pytest.mark.parametrize("said", [None, {}, {"enabled": True}])
+@pytest.mark.parametrize("name", ["api_server", "batch", "cron"])
+def test_what_every_gateway_has_may_be_named(home: Path, name: str, said: dict[str, Any] | None) -> None:
+    settings = settings_from({"platforms": {name: said}}, home, {})
+    assert checking.troubles(settings, {}) == []
+    with app.open_store(chosen=settings) as store:
+        cast = connecting.cast_of(settings, store)
+    assert sorted(one.name for one in cast.platforms) == ["api_server", "batch", "cron"]
+    assert cast.missing == {}
+
+
+@pytest.mark.parametrize("name", ["api_server", "batch", "cron"])
+def test_what_every_gateway_has_knows_no_settings(home: Path, name: str) -> None:
+    settings = settings_from({"platforms": {name: {"port": 1}}}, home, {})
+    (told,) = checking.troubles(settings, {})
+    assert told.startswith(f"platforms.{name} has the unknown key 'port'")
+    with app.open_store(chosen=settings) as store, pytest.raises(InvalidSettings, match="unknown key 'port'"):
+        connecting.cast_of(settings, store)
 
 
 def test_an_adapter_of_others_that_cannot_be_made_keeps_nobody_from_beginning(

@@ -1,4 +1,4 @@
-"""The settings of jobs: there are none but whether they run at all. Jobs themselves are rows, which commands change."""
+"""The settings of jobs: there are none. Jobs themselves are rows, which commands change."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -14,7 +14,6 @@ def read_settings(own: Mapping[str, object]) -> CronSettings:
     """The settings as they were written; whatever is there means something that jobs do not know."""
     if own:
         raise InvalidSettings(
-            f"platforms.cron has the unknown key {sorted(own)[0]!r}: it knows only enabled and home_channel, and"
-            " `segue cron add` adds jobs."
+            f"platforms.cron has the unknown key {sorted(own)[0]!r}: it knows none, and `segue cron add` adds jobs."
         )
     return CronSettings()
