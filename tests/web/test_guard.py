@@ -175,8 +175,10 @@ def test_who_guesses_waits_and_whoever_has_a_token_does_not(door: OpenDoor) -> N
     token = door.token()
 
     async def work() -> None:
-        statuses = [(await door.post(HEALTH, "segue_guess")).status_code for _ in range(15)]
-        assert statuses[0] == 401
+        statuses = [401]
+        while statuses[-1] == 401:  # they are counted for a minute, in which a slow machine has time for few
+            statuses.append((await door.post(HEALTH, "segue_guess")).status_code)
+        assert len(statuses) > 2
         assert statuses[-1] == 429
         assert (await door.post(HEALTH, "segue_guess")).headers["retry-after"].isdigit()
         assert (await door.post(HEALTH, token)).status_code == 200
@@ -306,7 +308,8 @@ def test_whoever_waits_for_an_answer_gets_none_when_the_token_is_taken_back_mean
     door.serve(work)
 
 
-def test_a_person_reads_no_figures_about_everybody(door: OpenDoor) -> None:
+def test_a_person_reads_no_figures_about_everybody(door: OpenDoor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probing, "PATIENCE", DEADLINE)
     token = door.token("alice", Level.ADMIN, "telegram:1")
 
     async def work() -> None:

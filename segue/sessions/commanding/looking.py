@@ -15,6 +15,8 @@ from segue.sessions.commanding.wording import how_many, inset, name_of
 from segue.sessions.finding import find_ancestors, get_session
 from segue.sessions.searching import Hit, Wish, by_conversation, search
 
+SEARCH_SECONDS = 0.25
+"""How long `/search` may look."""
 _EXCHANGES = 10
 _HITS = 30
 _CONVERSATIONS = 5
