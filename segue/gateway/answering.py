@@ -412,6 +412,7 @@ class Office:
             self._staff.compression(holder, begun.opened),
             self._ending,
             is_shared=is_shared(parse_key(key, self._house.rules.keys.main_key)),
+            hides_details=last is not None and not last.is_for_owner_alone,
         )
         self._running[key] = Running(runner, ears, turn.id)
         limit = asyncio.get_running_loop().call_later(self._staff.turn_seconds, self._time_out, key)
@@ -444,7 +445,7 @@ class Office:
         """What ends with a turn, in its transaction."""
         if outcome.turn.id in self._ends:
             state, reason = self._ends[outcome.turn.id]
-            outcome = outcome._replace(state=state, reason=reason)
+            outcome = outcome._replace(state=state, reason=reason, public_reason=None)
         end_answer(tx, outcome, self._house.posting)
         self._outcomes[outcome.turn.id] = outcome
 
@@ -501,7 +502,8 @@ class Office:
     def _bury_first(self, tx: Transaction, holder: LaneHolder, key: str, reason: str) -> None:
         hold(tx, holder.lease)
         for entry in tx.inbox.waiting(key, 1):
-            tx.inbox.change([entry], state=str(InboxState.DEAD), reason=reason, ended_at=time.time())
+            told = reason if entry.is_for_owner_alone else UNBEGUN_TOLD
+            tx.inbox.change([entry], state=str(InboxState.DEAD), reason=told, ended_at=time.time())
             envelope = envelope_of(entry, f"{entry.id}:unbegun", entry.session_id)
             post(tx, self._house.posting, envelope, UNBEGUN_TOLD, What.NOTICE, time.time())
 

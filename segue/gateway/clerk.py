@@ -100,7 +100,7 @@ class Clerk:
         except (StoreError, LeaseLost):
             raise  # it is carried out later, or by whoever has the lane now
         except SegueError as error:
-            await self._refuse(holder, entry, str(error))
+            await self._refuse(holder, entry, _message_for(entry, error))
             return
         if carried is not None:
             for fact in carried.facts:
@@ -127,6 +127,7 @@ class Clerk:
             source=entry.platform,
             route=entry.source,
             keys=self._keys,
+            is_for_owner_alone=entry.is_for_owner_alone,
             listed=memory.listed,
             undone=memory.undone[-1] if memory.undone else (),
             waiting=tx.inbox.standing(entry.lane_key).waiting - 1,
@@ -165,7 +166,7 @@ class Clerk:
         except (StoreError, InUse):
             raise  # it still waits, and is tried again
         except SegueError as error:
-            return str(error)
+            return _message_for(entry, error)
         except Exception:  # noqa: BLE001 - of a model anything may come, and it must not be tried for ever
             _log.exception("A conversation could not be compressed; its sender was told.")
             return "The conversation could not be compressed; it stays as it is."
@@ -185,3 +186,8 @@ class Clerk:
         if len(self._memories) > MOST_REMEMBERED:
             del self._memories[next(iter(self._memories))]
         return memory
+
+
+def _message_for(entry: Entry, error: SegueError) -> str:
+    """Return the message of an error, without its details for people who are not owners."""
+    return str(error) if entry.is_for_owner_alone else error.public

@@ -181,6 +181,8 @@ class Outcome(NamedTuple):
     """What was said last."""
     at: float
     reason: str | None = None
+    public_reason: str | None = None
+    """The same for people who are not owners; without one, the reason is fit for everybody."""
 
 
 Ending = Callable[[Transaction, Outcome], None]

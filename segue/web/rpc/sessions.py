@@ -20,7 +20,7 @@ from segue.sessions import attaching, discarding, exporting, finding, listing, m
 from segue.sessions.searching import Sort, Wish
 from segue.web.rpc.commands import carried_out
 from segue.web.rpc.method import Caller, Closed, Count, Id, Method, Names, Offset
-from segue.web.rpc.rows import SessionRow, session_row
+from segue.web.rpc.rows import SessionRow, public_session, session_row
 
 _RECAP = 60  # messages looked at for a preview
 
@@ -266,7 +266,8 @@ async def export(caller: Caller, params: ExportParams) -> Exported:
         exporting.export_lines(tx, pieces.append, ids=[finding.get_id(tx, params.id)], mask=mask)
         return "".join(pieces)
 
-    return Exported(session=json.loads(await caller.premises.read(caller.scope, work)))
+    session = json.loads(await caller.premises.read(caller.scope, work))
+    return Exported(session=session if caller.scope.sees_all else public_session(session))
 
 
 async def _lane_of(caller: Caller, wanted: str) -> str:

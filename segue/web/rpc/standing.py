@@ -13,7 +13,7 @@ from segue.core.moments import DAY
 from segue.facade.standing import standing
 from segue.sessions.insights import insights as look
 from segue.web.rpc.method import Caller, Closed, Method, Names, Nothing
-from segue.web.rpc.rows import SessionRow, session_row
+from segue.web.rpc.rows import SessionRow, public_run, session_row
 
 
 class Status(Closed):
@@ -51,6 +51,8 @@ async def status(caller: Caller, _params: Nothing) -> Status:
     """How much there is, whether the gateway does its work, and the latest conversations."""
     premises = caller.premises
     facts = await premises.read(caller.scope, standing, premises.sight.is_gone)
+    if not caller.scope.sees_all:
+        facts["gateway"]["runs"] = [public_run(run) for run in facts["gateway"]["runs"]]
     recent = [session_row(row) for row in facts.pop("recent")]
     size = await premises.beside(premises.store.size) if caller.scope.sees_all else 0
     notices = list(premises.store.notices) if caller.scope.sees_all else []
