@@ -17,6 +17,7 @@ from segue.core.preferences import Preferences, decode
 from segue.core.principals import scope_in
 from segue.core.reading import Reading
 from segue.core.scope import OWNER, Principal, Scope
+from segue.gateway.at_work import logged_for
 from segue.gateway.holding import LaneHolder
 from segue.hookspecs import Tell, nobody
 from segue.ports.store import Transaction
@@ -168,7 +169,8 @@ class Clerk:
         except SegueError as error:
             return _message_for(entry, error)
         except Exception:  # noqa: BLE001 - of a model anything may come, and it must not be tried for ever
-            _log.exception("A conversation could not be compressed; its sender was told.")
+            with logged_for(entry.lane_key, entry.session_id):
+                _log.exception("Compression failed; the conversation stays as it is, and its sender was told")
             return "The conversation could not be compressed; it stays as it is."
 
     def _done_unless_cancelled(self, entry: Entry, tx: Transaction, told: str) -> None:

@@ -19,9 +19,11 @@ from segue.core.links import LinkRow, LinkState
 from segue.core.redaction import redact
 from segue.core.scope import OWNER
 from segue.core.sources import SessionSource
+from segue.core.text import one_line
 from segue.gateway.delivery import Delivery
 from segue.gateway.desk import Desk
 from segue.gateway.fencing import FencedDoor
+from segue.gateway.outages import log_store_error
 from segue.hookspecs import Tell, nobody
 from segue.ports.platform import Intake, Platform
 from segue.ports.store import Transaction
@@ -226,7 +228,7 @@ class Connection:
         try:
             await self._fence.write(lambda tx: tx.leases.put_link(row))
         except (StoreError, LeaseLost) as error:
-            _log.info("How %s is connected could not be noted: %s", platform.name, error)
+            _log.info("State of the connection to %s not stored: %s", platform.name, one_line(str(error)))
 
     def _take(self, tx: Transaction) -> Lease:
         name = platform_lease(self.platform.name, self.platform.account)
@@ -236,7 +238,7 @@ class Connection:
         try:
             await self._presence.release(lease)
         except StoreError as error:
-            _log.warning("The store does not answer: %s", error)
+            log_store_error(_log, f"Lease of {self.platform.name} not released", error)
 
 
 def _told(error: Exception) -> str:

@@ -86,7 +86,7 @@ def test_another_model_stands_in_and_people_are_told(store: SqlStore) -> None:
 
 def test_when_nobody_answers_it_is_one_sentence_and_the_conversation_stands(store: SqlStore) -> None:
     place, events = one_turn(store, Loop([Scripted(lambda _: ModelUnavailable("Nobody is there."))], []))
-    assert Failed("Nobody is there.") in events
+    assert Failed("Nobody is there.", str(ModelUnavailable.public_text)) in events
     assert place.rows() == [("user", "hello")]
 
 

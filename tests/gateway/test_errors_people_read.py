@@ -7,6 +7,7 @@ import pytest
 from lane_house import Building, dm
 
 from segue.core.errors import (
+    INTERNAL_FAULT,
     BadKey,
     ContextOverflow,
     InvalidSettings,
@@ -19,7 +20,7 @@ from segue.core.errors import (
     UnknownModel,
     Unreachable,
 )
-from segue.core.events import INTERNAL_FAULT, Failed, Reply, ToolCall
+from segue.core.events import Failed, Reply, ToolCall
 from segue.core.keys import KeyRules
 from segue.core.preferences import Preferences
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
