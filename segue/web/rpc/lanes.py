@@ -16,7 +16,9 @@ from segue.web.rpc.rows import LaneRow, LaneWhole, public_lane
 
 
 class ListParams(Closed):
-    active_since: float | None = Field(None, ge=0, le=253_402_300_799, description="Unix seconds.")
+    active_since: float | None = Field(
+        None, ge=0, le=253_402_300_799, description="Only those in use since, in Unix seconds."
+    )
     limit: Count = 20
 
 

@@ -38,8 +38,8 @@ class Health(Closed):
 
 
 class InsightsParams(Closed):
-    days: int = Field(30, ge=1, le=100_000)
-    sources: Names = Field([])
+    days: int = Field(30, ge=1, le=100_000, description="How many of the last days.")
+    sources: Names = Field([], description="Only these platforms.")
 
 
 class Insights(Closed):
