@@ -169,7 +169,7 @@ class Gateway:
         if resume_at is not None and resume_at > now and not self.is_on_errand:
             self.office.hold_back(resume_at - now)
             _log.error(
-                "Gateway crashed %d times within %g s: turns that were cut off resume in %.0f s",
+                "Gateway crashed %d times within %g s: answers that were cut off resume in %.0f s",
                 *(MAX_CRASHES, crash_recovery.CRASH_SPAN.total_seconds(), resume_at - now),
             )
         elif interrupted:

@@ -29,6 +29,7 @@ class Status(Closed):
     database_bytes: int
     notices: list[str]
     version: str
+    model: str | None = Field(description="What answers where nothing else is chosen, for a token of the owner.")
 
 
 class Health(Closed):
@@ -56,7 +57,8 @@ async def status(caller: Caller, _params: Nothing) -> Status:
     recent = [session_row(row) for row in facts.pop("recent")]
     size = await premises.beside(premises.store.size) if caller.scope.sees_all else 0
     notices = list(premises.store.notices) if caller.scope.sees_all else []
-    return Status(**facts, recent=recent, database_bytes=size, notices=notices, version=__version__)
+    model = premises.model if caller.scope.sees_all else None
+    return Status(**facts, recent=recent, database_bytes=size, notices=notices, version=__version__, model=model)
 
 
 async def health(caller: Caller, _params: Nothing) -> Health:
