@@ -20,6 +20,7 @@ from segue.ports.agent import Task
 
 _EVENTS = Event.__args__
 _END = object()
+_NO_ANSWER = "The agent gave no answer."
 
 Report = Callable[[BaseException], str]
 """Keeps what went wrong, and says where."""
@@ -49,7 +50,7 @@ class CallableAgent:
             yield Failed(self._failure(error))
         else:
             if is_silent:
-                yield Failed("The agent gave no answer.")
+                yield Failed(_NO_ANSWER, _NO_ANSWER)
 
     def _failure(self, error: Exception) -> str:
         said = f"The agent failed{_place_of(error, self._function)}: {type(error).__name__}: {error}".rstrip(".") + "."

@@ -38,6 +38,7 @@ _SHARE_OF_TAIL = 0.5
 _SHARE_OF_SUMMARY = 0.1
 _LEAST_SUMMARY, _MOST_SUMMARY = 200, 4_000
 _LEAST_TAIL = 200
+_LONG = "This conversation is getting long: what was said first is summarised."
 
 Emit = Callable[[Event], None]
 
@@ -113,7 +114,7 @@ class Compression:
         if made is None:
             await self._door.write(self._squeeze, lease, session_id, 0, tail_tokens)
             return None
-        emit(Note("This conversation is getting long: what was said first is summarised."))
+        emit(Note(_LONG, _LONG))
         reached(Point.BEFORE_SUMMARY)
         summariser = await self._means.summariser()
         summary = await summariser.summarise(made.summary, made.told, summary_tokens, wish.focus)

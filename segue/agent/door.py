@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from copy import copy
+from enum import StrEnum
 from functools import partial
 from itertools import groupby, islice
 from queue import Empty, SimpleQueue
@@ -145,46 +146,73 @@ class Pen(Asked):
             self._order.ask(self._write)
 
 
+class Access(StrEnum):
+    """What was asked of the store: on a full disk one fails and the other works."""
+
+    READ = "read"
+    WRITE = "write"
+
+
+Noticed = Callable[[Access, StoreError | None], None]
+"""Is told of each call whether it failed."""
+
+
 def _nobody(_error: StoreError) -> None:
     """For whoever tells nobody."""
+
+
+def _unnoticed(_access: Access, _error: StoreError | None) -> None: ...
 
 
 class Door:
     """A store, awaited. Whoever is cancelled while a transaction runs still waits for its end."""
 
     def __init__(
-        self, store: Store, scope: Scope, rounds: Rounds | None = None, failed: Callable[[StoreError], None] = _nobody
+        self,
+        store: Store,
+        scope: Scope,
+        rounds: Rounds | None = None,
+        failed: Callable[[StoreError], None] = _nobody,
+        noticed: Noticed = _unnoticed,
     ) -> None:
         self.store = store
         self.scope = scope
         self.failed = failed
         """Is told whenever the store cannot do what was asked of it."""
+        self.noticed = noticed
         self._hand, rounds = Hand("segue-store", partial(_written, store), MOST_TOGETHER), rounds or Rounds()
         at_once = partial(_written_at_once, store, rounds)
         self._writer: Asked = Pen(self._hand, at_once, rounds) if store.is_near else self._hand
         self._reader = Hand("segue-reading", partial(_read, store), 1)
 
     async def write(self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._asked(self._writer, partial(_given, work, args, kwargs))
+        return await self._asked(self._writer, Access.WRITE, partial(_given, work, args, kwargs))
 
     async def write_beside(
         self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """As `write`, for what may take long: a thread does it, whatever the store is."""
-        return await self._asked(self._hand, partial(_given, work, args, kwargs))
+        return await self._asked(self._hand, Access.WRITE, partial(_given, work, args, kwargs))
 
     async def read(self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._asked(self._reader, partial(_given, work, args, kwargs))
+        return await self._asked(self._reader, Access.READ, partial(_given, work, args, kwargs))
 
     async def glance(self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """As `read`, for what takes no time where the store is near."""
         if not self.store.is_near:
             return await self.read(work, *args, **kwargs)
         try:
-            return self.store.read(self.scope, work, *args, **kwargs)
+            found = self.store.read(self.scope, work, *args, **kwargs)
         except StoreError as error:
-            self.failed(error)
+            self.tell_failure(Access.READ, error)
             raise
+        self.noticed(Access.READ, None)
+        return found
+
+    def tell_failure(self, access: Access, error: StoreError) -> None:
+        """Let whoever watches the store know that a call failed."""
+        self.failed(error)
+        self.noticed(access, error)
 
     def under(self, scope: Scope) -> "Door":
         """The same way, for somebody who may see less."""
@@ -196,17 +224,19 @@ class Door:
         self._writer.close()
         self._reader.close()
 
-    async def _asked(self, hand: Asked, work: Callable[[Transaction], T]) -> T:
+    async def _asked(self, hand: Asked, access: Access, work: Callable[[Transaction], T]) -> T:
         waiting: asyncio.Future[T] = hand.ask(self.scope, work)
         try:
-            return await asyncio.shield(waiting)
+            found = await asyncio.shield(waiting)
         except asyncio.CancelledError:
             await asyncio.wait({waiting})  # what has begun is committed or not, and never half known
             waiting.exception()  # nobody is left to hear of it
             raise
         except StoreError as error:
-            self.failed(error)
+            self.tell_failure(access, error)
             raise
+        self.noticed(access, None)
+        return found
 
 
 def _alike(wishes: Iterable[Wish]) -> list[Wish]:

@@ -1,13 +1,14 @@
 """Our agent: a model is asked, the tools it wants are run, and it is asked again until it has nothing more to do."""
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
 from segue.core.compaction import Need
-from segue.core.errors import ContextOverflow, ModelError
+from segue.core.errors import ContextOverflow, ModelError, SegueError
 from segue.core.events import (
     Event,
     Failed,
@@ -36,6 +37,8 @@ _LARGEST_RATIO = 4.0
 """Of a model's count to our guess, for which a token has about four bytes; it has one at least."""
 LONGEST_OUTPUT = 100_000
 """Characters of a tool's result."""
+
+_log = logging.getLogger(__name__)
 
 
 class Loop:
@@ -70,7 +73,8 @@ class Loop:
                     yield event
             if not reply.calls:
                 return
-        yield Failed(f"The agent asked the model {MOST_MODEL_CALLS} times without coming to an end; say how to go on.")
+        sentence = f"The agent asked the model {MOST_MODEL_CALLS} times without coming to an end; say how to go on."
+        yield Failed(sentence, sentence)
 
     async def aclose(self) -> None:
         """Close what tools have open; most have nothing."""
@@ -94,7 +98,7 @@ class Loop:
                 self._known_window = int(self._measure(task, rows) * _SMALLER)  # it cannot read what it was sent
                 if tries < MOST_REFUSALS and await self._shorten(task, rows, self._need(task, is_urgent=True)):
                     continue
-                yield Failed(str(error))
+                yield Failed(str(error), error.public)
             return
 
     def _need(self, task: Task, *, is_urgent: bool = False) -> Need:
@@ -143,7 +147,7 @@ class Loop:
                 if isinstance(error, ContextOverflow) and not has_begun:
                     raise
                 if is_last or has_begun:
-                    yield Failed(_advised(error, has_begun))
+                    yield Failed(_advised(str(error), has_begun), _advised(error.public, has_begun))
                     return
                 yield Note(f"{error} Going on with {self._models[number + 1].name}.")
             else:
@@ -178,7 +182,7 @@ class Loop:
             result = ToolFinished(call, "The user did not allow this. Do not try it again in another way.", True)
         else:
             yield ToolStarted(call, tool.is_idempotent(arguments))
-            result = await _result_of(tool, call, arguments, task.session_id)
+            result = await _result_of(tool, call, arguments, task)
         rows.append(_row(result_draft(result, 0.0), rows))
         yield result
 
@@ -189,16 +193,24 @@ def _answered_before(rows: Sequence[Said]) -> Sequence[Said]:
     return rows[: last + 1]
 
 
-async def _result_of(tool: Tool, call: ToolCall, arguments: dict[str, Any], session_id: str) -> ToolFinished:
+async def _result_of(tool: Tool, call: ToolCall, arguments: dict[str, Any], task: Task) -> ToolFinished:
     try:
-        output = await tool.run(arguments, session_id)
+        output = await tool.run(arguments, task.session_id)
     except ToolFailed as error:
         return ToolFinished(call, str(error), is_error=True)
     except asyncio.CancelledError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever a tool raises is for the model to deal with
-        return ToolFinished(call, f"{type(error).__name__}: {error}", is_error=True)
+        _log.warning("Tool %s failed", call.name, exc_info=error)
+        return ToolFinished(call, _told(error, task), is_error=True)
     return ToolFinished(call, _cut(output))
+
+
+def _told(error: Exception, task: Task) -> str:
+    """Return an unexpected error of a tool for the model, which may repeat it to whoever it answers."""
+    if not task.hides_details:
+        return f"{type(error).__name__}: {error}"
+    return error.public if isinstance(error, SegueError) else f"The tool failed: {type(error).__name__}."
 
 
 def _cut(output: str) -> str:
@@ -209,8 +221,8 @@ def _cut(output: str) -> str:
     return f"{output[:half]}\n… {left_out:,} characters left out …\n{output[-half:]}"
 
 
-def _advised(error: ModelError, has_begun: bool) -> str:
-    return f"The answer was cut off: {error} /retry asks again." if has_begun else str(error)
+def _advised(sentence: str, has_begun: bool) -> str:
+    return f"The answer was cut off: {sentence} /retry asks again." if has_begun else sentence
 
 
 def _row(message: Draft, rows: Sequence[Said]) -> Said:

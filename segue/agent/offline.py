@@ -72,7 +72,7 @@ class OfflineAgent:
             try:
                 answer = await self._answer(waiting.pop(0), replies, task.session_id)
             except SegueError as error:
-                yield Failed(str(error))
+                yield Failed(str(error), error.public)
                 return
             pieces = [answer.text] if has_begun else [f"{telling.NOTICE}\n\n", answer.text]
             if not is_answered:

@@ -42,7 +42,7 @@ class Recorder:
         self._wanted = set(situation.pending)
         self._open: dict[str, tuple[int, ToolCall]] = {}
         self._pieces: list[str] = []
-        self._failure: str | None = None
+        self._failure: Failed | None = None
         self._last: LastReply | None = None
         self._said = _last_words(situation)
         self._ending = ending
@@ -69,8 +69,8 @@ class Recorder:
                 await self._tool_ends(event)
             case Steered(text):
                 await self._ears.acknowledge(text)
-            case Failed(sentence):
-                self._failure = sentence
+            case Failed():
+                self._failure = event
                 await self._model_failed()
 
     async def ended(self) -> None:
@@ -97,10 +97,10 @@ class Recorder:
             return  # whoever has the session now decides what becomes of it
         if is_storage_fault(error):
             return  # the turn stays open: it goes on once the store works again
-        reason = str(error) if isinstance(error, SegueError) else type(error).__name__
+        failure = Failed(str(error), error.public) if isinstance(error, SegueError) else Failed(type(error).__name__)
         with suppress(StoreError):  # the first error is the one to hear about, and the next turn closes this one
             await self._keep_what_there_is("error")
-            await self._end(TurnState.FAILED, reason)
+            await self._end(TurnState.FAILED, failure)
 
     async def _keep_what_there_is(self, finish_reason: str) -> None:
         if self._pieces:
@@ -109,9 +109,11 @@ class Recorder:
         for _, call in list(self._open.values()):
             await self._tool_ends(ToolFinished(call, STOPPED, is_error=True))
 
-    async def _end(self, state: TurnState, reason: str | None = None) -> None:
+    async def _end(self, state: TurnState, failure: Failed | None = None) -> None:
         last, self._last = self._last, None
-        outcome = Outcome(self._on.turn, state, self._said, time.time(), reason)
+        outcome = Outcome(self._on.turn, state, self._said, time.time())
+        if failure is not None:
+            outcome = outcome._replace(reason=failure.sentence, public_reason=failure.public)
         await self._door.write(turning.end_turn, self._on.lease, outcome, last, self._ending)
 
     async def _model_failed(self) -> None:

@@ -47,6 +47,7 @@ class TurnRunner:
         ending: Ending = nothing_else,
         *,
         is_shared: bool = False,
+        hides_details: bool = False,
     ) -> None:
         self._door = door
         self._holder = holder
@@ -55,6 +56,7 @@ class TurnRunner:
         self._compression = compression
         self._ending = ending
         self._is_shared = is_shared
+        self._hides_details = hides_details
         self._ears: Ears | None = None
         self._driving: asyncio.Task[None] | None = None
         self._is_abandoned = False
@@ -105,7 +107,8 @@ class TurnRunner:
         lease, situation = await self._door.write(work)
         await self._holder.now_holds(lease)
         if situation is None:
-            emit(Failed(f"The last answer was cut off {broken.attempt} times and is given up; ask again."))
+            sentence = f"The last answer was cut off {broken.attempt} times and is given up; ask again."
+            emit(Failed(sentence, sentence))
             return False
         return await self.run(lease, situation, emit, wanted)
 
@@ -144,6 +147,7 @@ class TurnRunner:
             steered=ears.take,
             agrees=self._agrees,
             is_shared=self._is_shared,
+            hides_details=self._hides_details,
         )
         task = task._replace(space=self._space(footing, situation, task, emit))
         record = Recorder(self._door, footing, situation, ears, self._ending)
@@ -154,7 +158,7 @@ class TurnRunner:
             await ears.close()
             if self._driving.cancelled() and not self._is_abandoned:
                 for line in await record.stopped():
-                    emit(Note(f"Not said any more: {line}"))
+                    emit(Note(unsaid := f"Not said any more: {line}", unsaid))
                 emit(Done(was_stopped=True))
         if self._driving.cancelled():
             return False

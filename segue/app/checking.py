@@ -54,6 +54,20 @@ def _of_the_models(settings: Settings, environ: Mapping[str, str]) -> Iterator[s
             yield f"{where} is {name}: {found.sentence}"
 
 
+def model_by_settings(settings: Settings, environ: Mapping[str, str]) -> str | None:
+    """Return what answers by the settings, or that it is not available; None if nothing is chosen and no key is set."""
+    if settings.agent.entry:
+        return settings.agent.entry
+    endpoints = endpoints_from(environ, configured(settings))
+    wanted = settings.models.aliases.get(settings.model, settings.model)
+    if provider_in(wanted) in dict(LOCAL):
+        return wanted  # whether it runs is seen when it is asked
+    found = choose(settings.model or None, settings.models.aliases, endpoints)
+    if isinstance(found, NotChosen):
+        return f"{settings.model}, which is not available: {found.sentence}" if settings.model else None
+    return f"{found.endpoint.provider}/{found.name}"
+
+
 def named_models(settings: Settings) -> dict[str, str]:
     """Every model that the settings name, by where it stands."""
     named = {"model": settings.model} if settings.model else {}

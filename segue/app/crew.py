@@ -99,6 +99,17 @@ class Crew:
         wanted = chosen.model or self._settings.model
         return f"{wanted} (not there)" if wanted else OFFLINE
 
+    def public_name(self, chosen: Preferences) -> str:
+        """Return what answers now for people who are not owners: without a provider or a path."""
+        if self._settings.agent.entry:
+            return "a custom agent"
+        if not self._is_known.is_set():
+            return ""
+        found = self._choose(chosen.model)
+        if isinstance(found, ModelName):
+            return found.name.rpartition("/")[2]
+        return "not available" if chosen.model or self._settings.model else OFFLINE
+
     async def is_offline(self, chosen: Preferences) -> bool:
         """Whether there is no model that would answer."""
         await asyncio.to_thread(self._looking.join)

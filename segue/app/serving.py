@@ -360,6 +360,7 @@ class Serving:
             zone=self._zone,
             new_session_id=app.new_session_id(),
             model=self.crew.named(self._settled(agent, chosen)),
+            public_model=self.crew.public_name(self._settled(agent, chosen)),
             models=self.crew.resolve,
             meant=self.crew.meant,
             homes=self._settings.homes,

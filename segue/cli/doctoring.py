@@ -54,10 +54,19 @@ def _reindex() -> None:
 def _show(result: Result) -> None:
     if not result.findings:
         say(f"✓ {result.name}", fg="green")
+    for hint, findings in _by_hint(result).items():
+        for finding, done in findings:
+            was = "Mended: " if done else ""
+            say(f"{_sign(finding, done)} {result.name:<{_INDENT - 2}}{was}{finding.says}", fg=_colour(finding, done))
+        say(" " * _INDENT + hint, dim=True)
+
+
+def _by_hint(result: Result) -> dict[str, list[tuple[Finding, str | None]]]:
+    """Group findings that have the same hint, which is said once below them."""
+    grouped: dict[str, list[tuple[Finding, str | None]]] = {}
     for finding, done in zip(result.findings, result.mended, strict=True):
-        was = "Mended: " if done else ""
-        say(f"{_sign(finding, done)} {result.name:<{_INDENT - 2}}{was}{finding.says}", fg=_colour(finding, done))
-        say(" " * _INDENT + (done or finding.remedy), dim=True)
+        grouped.setdefault(done or finding.remedy, []).append((finding, done))
+    return grouped
 
 
 def _sum_up(results: list[Result], fix: bool) -> None:
@@ -68,8 +77,8 @@ def _sum_up(results: list[Result], fix: bool) -> None:
         say(f"{well}; {count(len(left), 'note')} above." if left else f"{well}.")
         return
     mendable = sum(one.mend is not None for one in problems)
-    mends = f"; `segue doctor --fix` mends {'it' if len(problems) == 1 else f'{mendable} of them'}"
-    rest = mends if mendable and not fix else ""
+    can = "which can be mended" if mendable == len(problems) else f"{mendable} of which can be mended"
+    rest = f", {can} as it says above" if mendable and not fix else ""
     say(f"{count(len(problems), 'problem')}{rest}.", bold=True)
 
 

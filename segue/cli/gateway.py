@@ -102,6 +102,7 @@ async def _live(settings: Settings, store: SqlStore, platforms: Sequence[Platfor
     settle_in()
     premises = Premises(settings, store, serving)
     listening = asyncio.create_task(listen(premises))
+    logging.info("Gateway started as process %d (run %s)", run.pid, run.id)
     logging.info("Connecting to %s.", ", ".join(platform.name for platform in platforms))
     try:
         await serving.gateway.run(stop, lambda: Interruption.RESTART_DRAIN if is_again else Interruption.SHUTDOWN_DRAIN)
@@ -110,6 +111,8 @@ async def _live(settings: Settings, store: SqlStore, platforms: Sequence[Platfor
         await asyncio.wait({listening})
         premises.close()
         await serving.close()
+        if (began := serving.gateway.stopping_at) is not None:
+            logging.info("Gateway stopped after %.1f s", time.monotonic() - began)
     return is_again
 
 

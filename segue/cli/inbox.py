@@ -134,9 +134,11 @@ def _listed(tx: Transaction, states: tuple[str, ...] | None, limit: int, lane: s
     """The last messages in some states; without any, those that somebody may have to do something about."""
     key = None if lane is None else _key_of(tx, lane)
     if states is not None:
-        return tx.inbox.latest(states, limit, key)
-    found = [*tx.inbox.latest(OPEN, limit, key), *tx.inbox.latest(UNANSWERED, limit, key)]
-    return sorted(found, key=lambda entry: entry.id)[-limit:]
+        found = tx.inbox.latest(states, limit, key)
+    else:
+        both = [*tx.inbox.latest(OPEN, limit, key), *tx.inbox.latest(UNANSWERED, limit, key)]
+        found = sorted(both, key=lambda entry: entry.id)[-limit:]
+    return [requeueing.with_full_reason(tx, entry) for entry in found]
 
 
 def _key_of(tx: Transaction, wanted: str) -> str:

@@ -8,13 +8,15 @@ none of them can pass for a record.
 import json
 import logging
 from datetime import UTC, datetime
+from typing import Any
 
 from segue.core.redaction import redact
 from segue.core.text import escaped, one_line, printable
-from segue.gateway.at_work import find_work
+from segue.gateway.at_work import FIELDS, log_context
 
 _FORMAT = "%(asctime)s %(levelname)s %(message)s"
 _INDENT = "    "
+_LABELS = (("lane", "lane_key"), ("session", "session_id"))
 
 
 class LineFormatter(logging.Formatter):
@@ -27,13 +29,14 @@ class LineFormatter(logging.Formatter):
         record.message = _words(record)
         record.asctime = self.formatTime(record, self.datefmt)
         below = [_INDENT + line for text in _more(self, record).values() for line in text.split("\n")]
-        return "\n".join([_in_one_line(self.formatMessage(record)), *below])
+        return "\n".join([_in_one_line(self.formatMessage(record) + _suffix()), *below])
 
 
 class JsonFormatter(logging.Formatter):
     """Lines for programs: an object each, with what was being worked on."""
 
     def format(self, record: logging.LogRecord) -> str:
+        told: dict[str, Any]
         moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         told = {
             "time": moment.replace("+00:00", "Z"),
@@ -41,10 +44,16 @@ class JsonFormatter(logging.Formatter):
             "logger": _in_one_line(record.name),
             "message": _in_one_line(_words(record)),
         }
-        if work := find_work():
-            at = {"lane_key": work.lane_key, "session_id": work.session_id, "turn_id": work.turn_id}
-            told |= {name: _in_one_line(value) for name, value in at.items()}
+        told |= {name: _in_one_line(value) for name, value in log_context().items()}
+        told |= getattr(record, FIELDS, {})
         return escaped(json.dumps(told | _more(self, record), ensure_ascii=False))
+
+
+def _suffix() -> str:
+    """Return what a line is about, to be put behind it: ` [lane=… session=…]`."""
+    about = log_context()
+    named = [f"{label}={about[name]}" for label, name in _LABELS if name in about]
+    return f" [{' '.join(named)}]" if named else ""
 
 
 def _words(record: logging.LogRecord) -> str:

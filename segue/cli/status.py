@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from segue import app
+from segue import app, config
+from segue.app.checking import model_by_settings
 from segue.cli.options import AS_JSON, REMOTE
 from segue.cli.output import say, show_json, table
 from segue.cli.tables import session_table
@@ -26,6 +27,7 @@ from segue.upkeep.living import is_gone
 if TYPE_CHECKING:
     from segue.cli.remote import Asked
 
+_NO_MODEL = "none by key or settings; a model server on this machine answers, if one runs"
 _STATES = ("waiting", "running", "dead", "refused")
 
 
@@ -41,6 +43,7 @@ def status(there: "Asked | None", as_json: bool) -> None:
     say(f"Home      {facts['home']}")
     if not there:
         say(f"Config    {facts['config'] or 'none; defaults are in force (`segue init` writes one)'}")
+    say(f"Model     {one_line(facts['model'] or _NO_MODEL)}")
     say(f"Database  {facts['database']}, {facts['database_bytes'] / 1_000_000:,.1f} MB")
     say(f"          {count(facts['sessions'], 'session')}, {count(facts['messages'], 'message')}", nl=False)
     say(f", {count(facts['lanes'], 'lane')}, {facts['trash']:,} in the trash")
@@ -59,6 +62,7 @@ def _facts() -> dict[str, Any]:
             "home": str(settings.home),
             "database": settings.database_place,
             "database_bytes": store.size(),
+            "model": model_by_settings(settings, config.environment_of_models()),
             "config": str(settings.config_path) if settings.config_path.exists() else None,
             "notices": store.notices,
         }

@@ -8,6 +8,8 @@ import plistlib
 from pathlib import Path
 from typing import NamedTuple
 
+from segue.config.settings import SERVICE_LOG
+
 LABEL = "org.segue.gateway"
 ENVIRONMENT_FILE = "environment"
 """In the home: keys of models and whatever else a gateway finds in its environment."""
@@ -78,7 +80,7 @@ def launchd_unit(place: Place) -> str:
         "ExitTimeOut": _stopping(place),
         "Umask": _PRIVATE,
         "ProcessType": "Background",
-        "StandardErrorPath": str(place.home / "gateway.log"),
+        "StandardErrorPath": str(place.home / SERVICE_LOG),
     }
     return plistlib.dumps(said, sort_keys=False).decode()
 

@@ -39,8 +39,8 @@ class LogSettings:
         default=LogFormat.TEXT,
         metadata=about(
             Choice(LogFormat),
-            "Lines to read (text), or a JSON object per line with time, level, logger, message and, where an answer is "
-            "being written, lane_key, session_id and turn_id (json).",
+            "Lines to read (text), or a JSON object per line with time, level, logger, message and, where they are "
+            "known, lane_key, session_id and turn_id (json).",
         ),
     )
     file: str = field(

@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 
 CONFIG_FILE = "config.yaml"
 DATABASE_FILE = "state.db"
+HISTORY_FILE = "history"
+"""What was typed into chats in the terminal."""
+SERVICE_LOG = "gateway.log"
+"""Where launchd puts what a gateway says."""
 SQLITE = "sqlite"
 _GATEWAY = "segue.config.gateway_settings"
 

@@ -5,7 +5,7 @@ SegueError
 ├── Ambiguous           a prefix or a name that fits several sessions (AmbiguousLane: or several lanes)
 ├── Invalid             TitleTooLong · TitleTaken · InvalidKey · InvalidSource · InvalidMessage · InvalidSession
 │                       InvalidSettings
-├── InUse               somebody else is at work there (LeaseLost: and took over from us)
+├── InUse               somebody else is at work there (OpenElsewhere: who is named; LeaseLost: and took over from us)
 ├── ModelError          NoModel · BadKey · UnknownModel · RateLimited · ContextOverflow
 │                       ModelUnavailable (Unreachable) · StreamBroken
 └── StoreError          the store cannot do its work
@@ -18,13 +18,24 @@ SegueError
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 C = TypeVar("C", bound=StrEnum)
+
+INTERNAL_FAULT = "The answer failed because of a fault on our side. Try again later, or tell the owner."
+"""What people who are not owners read of an error whose own words may name hosts, paths or providers."""
 
 
 class SegueError(Exception):
     """Anything Segue says no to. However it is shown, no secret that somebody typed or stored is shown with it."""
+
+    public_text: ClassVar[str | None] = None
+    """The message for people who are not owners, where the error's own may name hosts, paths or providers."""
+
+    @property
+    def public(self) -> str:
+        """Return the message that anybody may read."""
+        return self.public_text or str(self)
 
     def __str__(self) -> str:
         from segue.core.redaction import redact  # its rules take time to load, and most commands never fail
@@ -107,6 +118,8 @@ class InvalidSession(Invalid):
 class InvalidSettings(Invalid):
     """The configuration says something it cannot mean."""
 
+    public_text = "The configuration has an error, which only the owner can correct."
+
 
 def choice(choices: type[C], said: str, noun: str) -> C:
     """The choice that somebody named, or an error that lists them."""
@@ -120,6 +133,12 @@ class InUse(SegueError):
     """Somebody else is at work there, and nobody may interfere."""
 
 
+class OpenElsewhere(InUse):
+    """Another process has the session open; the message names it."""
+
+    public_text = "This conversation is open elsewhere. Go on there, or close it."
+
+
 class LeaseLost(InUse):
     """Somebody else has taken over what we were working on; nothing more of ours is stored there."""
 
@@ -127,21 +146,31 @@ class LeaseLost(InUse):
 class ModelError(SegueError):
     """A model did not answer; what to do about it is in the sentence."""
 
+    public_text: ClassVar[str | None] = "The model did not answer this message. Send it in other words, or try later."
+
 
 class NoModel(ModelError):
     """There is none to ask."""
+
+    public_text = "No model is available, and only the owner can change that."
 
 
 class BadKey(ModelError):
     """The provider does not accept the key."""
 
+    public_text = "The model is not available, and only the owner can change that."
+
 
 class UnknownModel(ModelError):
     """The provider has no such model."""
 
+    public_text = "That model is not available."
+
 
 class RateLimited(ModelError):
     """Too many questions, or no more money; later ones may be answered."""
+
+    public_text = "The model takes no more requests at the moment. Try again later."
 
     def __init__(self, sentence: str, retry_after: float | None = None) -> None:
         super().__init__(sentence)
@@ -151,9 +180,13 @@ class RateLimited(ModelError):
 class ContextOverflow(ModelError):
     """The conversation is longer than the model can read."""
 
+    public_text = "This message is too long for the model. Send it in smaller pieces."
+
 
 class ModelUnavailable(ModelError):
     """It cannot be reached, or is too busy; the same question may be answered in a moment."""
+
+    public_text = "The model is not available at the moment. Try again later."
 
 
 class Unreachable(ModelUnavailable):
@@ -163,9 +196,13 @@ class Unreachable(ModelUnavailable):
 class StreamBroken(ModelError):
     """The answer broke off, or makes no sense."""
 
+    public_text = "The model broke the answer off. Try again."
+
 
 class StoreError(SegueError):
     """The store cannot do its work."""
+
+    public_text = "The database is not available at the moment. Try again later."
 
 
 class StoreBusy(StoreError):

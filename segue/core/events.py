@@ -8,6 +8,7 @@ without knowing how.
 from dataclasses import dataclass, field
 from typing import Any
 
+from segue.core.errors import INTERNAL_FAULT
 from segue.core.json_text import parse_json
 from segue.core.usage import Billing, Usage
 
@@ -109,6 +110,8 @@ class Note:
     """Something that people should know and the model need not: a retry, another model in place of the first."""
 
     text: str
+    public: str = ""
+    """What people who are not owners read in place of it; empty when they read nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +119,8 @@ class Failed:
     """The turn cannot go on: one sentence that says why and what to do."""
 
     sentence: str
+    public: str = INTERNAL_FAULT
+    """What people who are not owners read in place of it; it names no provider, host or path."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from segue.core.attachments import MOST_FILES
 from segue.core.inbound import Inbound
 from segue.core.messages import encode
+from segue.core.scope import OWNER, Audience, Principal, Scope
 from segue.core.sources import SessionSource, source_from
 
 
@@ -87,6 +88,12 @@ class Entry(NamedTuple):
     @property
     def author(self) -> str | None:
         return self.source.user_name or self.source.participant or None
+
+    @property
+    def is_for_owner_alone(self) -> bool:
+        """True if an owner wrote it, or a job of theirs, and nobody else reads the answer."""
+        is_owners = self.person == OWNER or not self.is_person
+        return is_owners and Scope(Principal(self.principal), Audience(self.audience)).is_owner_alone
 
     @property
     def is_open(self) -> bool:

@@ -25,6 +25,11 @@ class Scope(NamedTuple):
         return self.principal == OWNER and self.audience == CONSOLE
 
     @property
+    def is_owner_alone(self) -> bool:
+        """True if only the owner reads the answer, who alone may read details of errors."""
+        return self.principal == OWNER and self.room is None
+
+    @property
     def room(self) -> Audience | None:
         """The room that looks on, when one does. A hook is one, too: others write what it says."""
         return None if self.audience in (CONSOLE, PRIVATE) else self.audience

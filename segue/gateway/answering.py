@@ -26,13 +26,13 @@ from segue.core.outbox import What
 from segue.core.preferences import Preferences
 from segue.core.queueing import QueueMode, QueueRules, pause_before
 from segue.core.sessions import Session
-from segue.core.text import one_line
 from segue.core.turns import Turn, TurnState
-from segue.gateway.at_work import Work, at_work
+from segue.gateway.at_work import Work, at_work, logged_for
 from segue.gateway.clerk import Clerk
 from segue.gateway.ears import LaneEars
 from segue.gateway.holding import LaneHolder
 from segue.gateway.streaming import Streams
+from segue.gateway.turn_log import TurnLog, log_end
 from segue.hookspecs import SessionReset, SessionStarted, Tell, TurnEnded, nobody
 from segue.ports.agent import Agent
 from segue.ports.failpoints import Point, reached
@@ -194,7 +194,7 @@ class Office:
         times = (known.times if (known := self._store_failures.get(key)) else 0) + 1
         pause = min(FIRST_STORE_PAUSE * 2 ** min(times - 1, 30), MAX_STORE_PAUSE)
         self._store_failures[key] = StoreFailures(times, time.monotonic() + pause)
-        _log.warning("Lane %s: the store failed during a turn, which goes on in %.1f s", one_line(key), pause)
+        _log.warning("The database failed during the turn, which resumes in %.1f s", pause)
 
     @property
     def at_work_in(self) -> list[str]:
@@ -332,7 +332,7 @@ class Office:
         else:
             heard = await self._door.read(self._heard, turn)
             if heard is Heard.NOBODY:
-                _log.warning("An answer that was cut off is not carried on: who asked for it may not speak any more.")
+                _log.warning("Turn not resumed after it was cut off: its sender may not write any more")
                 outcome = Outcome(turn, TurnState.STOPPED, "", now, PUT_OUT)
                 await self._door.write(turning.end_turn, holder.lease, outcome, None, self._dropping)
             elif heard is Heard.LATER and not due.has_more:
@@ -351,7 +351,10 @@ class Office:
         """Settle the run that a turn was cut off in, unless that was done; return whether it died without a word."""
         if turn.run_id == self._presence.run.id:
             return False
-        return await self._door.write(interrupt_left_by, turn.run_id, self._presence.is_gone, now)
+        is_left = await self._door.write(interrupt_left_by, turn.run_id, self._presence.is_gone, now)
+        if is_left:
+            _log.warning("Lane taken over from a gateway that died (run %s)", turn.run_id)
+        return is_left
 
     def _is_suspect(self, due: CutOff) -> bool:
         """Whether a turn may be what the gateway died of, and is given up if it does so once more."""
@@ -367,6 +370,7 @@ class Office:
             self._suspect = None
 
     async def _carry_on(self, holder: LaneHolder, due: CutOff) -> None:
+        _log.info("Resuming a turn that was cut off (attempt %d)", due.turn.attempt + 1)
         begun = await self._door.write(take_up_answer, due.lane, due.turn, self._presence.run.id, holder.claim)
         await holder.now_holds(begun.lease)
         await self._run(holder, begun, await self._door.read(lambda tx: tx.inbox.of_turn(due.turn.id)))
@@ -412,28 +416,32 @@ class Office:
             self._staff.compression(holder, begun.opened),
             self._ending,
             is_shared=is_shared(parse_key(key, self._house.rules.keys.main_key)),
+            hides_details=last is not None and not last.is_for_owner_alone,
         )
         self._running[key] = Running(runner, ears, turn.id)
         limit = asyncio.get_running_loop().call_later(self._staff.turn_seconds, self._time_out, key)
+        log, trouble = TurnLog(), None
         try:
             with (
                 self._staff.seen(work) as see,
                 self._staff.showing(last, turn.id) if last else nullcontext(_nothing_shown) as tell,
                 self._streams.showing(last, begun, holder.lease) as show,
             ):
-                await runner.run(begun.lease, begun.situation, _all(tell, show, see), begun.preferences, ears)
+                await runner.run(begun.lease, begun.situation, _all(tell, show, see, log.see), begun.preferences, ears)
         except (LeaseLost, StoreError) as error:
             self._outcomes.pop(turn.id, None)  # it is not certain that it came to that
+            trouble = str(error)
             if is_storage_fault(error):
                 self._note_store_failure(key)
             raise
         except Exception:  # noqa: BLE001 - of an agent anything may come, and one lane is not the others
-            _log.exception("A turn came to an end by an error; its sender was told.")
+            _log.exception("The agent raised an error; its sender was told that the answer failed")
         finally:
             limit.cancel()
             del self._running[key]
             self._ends.pop(turn.id, None)
-            self._tell_ended(begun.opened.lane, turn)
+            log.end(self._outcomes.get(turn.id), trouble)
+            self._tell_ended(begun.opened.lane, turn, is_logged=True)
             self._sent()
 
     def _is_steered(self, begun: Begun, last: Entry) -> bool:
@@ -444,17 +452,18 @@ class Office:
         """What ends with a turn, in its transaction."""
         if outcome.turn.id in self._ends:
             state, reason = self._ends[outcome.turn.id]
-            outcome = outcome._replace(state=state, reason=reason)
+            outcome = outcome._replace(state=state, reason=reason, public_reason=None)
         end_answer(tx, outcome, self._house.posting)
         self._outcomes[outcome.turn.id] = outcome
 
-    def _tell_ended(self, lane: Lane, turn: Turn) -> None:
+    def _tell_ended(self, lane: Lane, turn: Turn, *, is_logged: bool = False) -> None:
         """Of a turn that has come to its end, and is not left for another life."""
         outcome = self._outcomes.pop(turn.id, None)
         if outcome is None:
             return
-        if outcome.state is TurnState.FAILED:
-            _log.warning("An answer failed: %s", one_line(outcome.reason or "nobody knows why"))
+        if not is_logged:
+            with logged_for(lane.key, turn.session_id):
+                log_end(outcome)
         self._tell(TurnEnded(lane.key, turn.session_id, turn.id, _platform(lane), outcome.state))
 
     def _tell_opened(self, opened: Opened) -> None:
@@ -501,7 +510,8 @@ class Office:
     def _bury_first(self, tx: Transaction, holder: LaneHolder, key: str, reason: str) -> None:
         hold(tx, holder.lease)
         for entry in tx.inbox.waiting(key, 1):
-            tx.inbox.change([entry], state=str(InboxState.DEAD), reason=reason, ended_at=time.time())
+            told = reason if entry.is_for_owner_alone else UNBEGUN_TOLD
+            tx.inbox.change([entry], state=str(InboxState.DEAD), reason=told, ended_at=time.time())
             envelope = envelope_of(entry, f"{entry.id}:unbegun", entry.session_id)
             post(tx, self._house.posting, envelope, UNBEGUN_TOLD, What.NOTICE, time.time())
 

@@ -17,6 +17,7 @@ from segue.gateway.connecting import Connection
 from segue.gateway.desk import Desk
 from segue.gateway.gateway import Gateway
 from segue.gateway.lanes import Errand, Lanes
+from segue.gateway.outages import OutageLog
 from segue.gateway.streaming import Streams
 from segue.gateway.watching import Watcher, Watching
 from segue.hookspecs import Hooks, StoreFailed
@@ -65,7 +66,10 @@ def assemble(
     What arrives and what is sent have doors of their own, so that the answers that are written keep neither waiting.
     """
     rounds = Rounds()
-    door, front, back = (Door(grounds.store, OWNER_AT_CONSOLE, rounds, lambda error: told(error)) for _ in range(3))
+    outages = OutageLog()
+    door, front, back = (
+        Door(grounds.store, OWNER_AT_CONSOLE, rounds, lambda error: told(error), outages.notice) for _ in range(3)
+    )
     presence = Presence(door, grounds.run, grounds.is_gone, is_alone=grounds.is_alone)
     desk = Desk(front, routing, lambda accepted: gateway.accepted(accepted), lambda fact: gateway.told(fact))
     connections = [Connection(back, presence, one, desk, lambda fact: gateway.told(fact)) for one in platforms]

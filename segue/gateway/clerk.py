@@ -17,6 +17,7 @@ from segue.core.preferences import Preferences, decode
 from segue.core.principals import scope_in
 from segue.core.reading import Reading
 from segue.core.scope import OWNER, Principal, Scope
+from segue.gateway.at_work import logged_for
 from segue.gateway.holding import LaneHolder
 from segue.hookspecs import Tell, nobody
 from segue.ports.store import Transaction
@@ -100,7 +101,7 @@ class Clerk:
         except (StoreError, LeaseLost):
             raise  # it is carried out later, or by whoever has the lane now
         except SegueError as error:
-            await self._refuse(holder, entry, str(error))
+            await self._refuse(holder, entry, _message_for(entry, error))
             return
         if carried is not None:
             for fact in carried.facts:
@@ -127,6 +128,7 @@ class Clerk:
             source=entry.platform,
             route=entry.source,
             keys=self._keys,
+            is_for_owner_alone=entry.is_for_owner_alone,
             listed=memory.listed,
             undone=memory.undone[-1] if memory.undone else (),
             waiting=tx.inbox.standing(entry.lane_key).waiting - 1,
@@ -165,9 +167,10 @@ class Clerk:
         except (StoreError, InUse):
             raise  # it still waits, and is tried again
         except SegueError as error:
-            return str(error)
+            return _message_for(entry, error)
         except Exception:  # noqa: BLE001 - of a model anything may come, and it must not be tried for ever
-            _log.exception("A conversation could not be compressed; its sender was told.")
+            with logged_for(entry.lane_key, entry.session_id):
+                _log.exception("Compression failed; the conversation stays as it is, and its sender was told")
             return "The conversation could not be compressed; it stays as it is."
 
     def _done_unless_cancelled(self, entry: Entry, tx: Transaction, told: str) -> None:
@@ -185,3 +188,8 @@ class Clerk:
         if len(self._memories) > MOST_REMEMBERED:
             del self._memories[next(iter(self._memories))]
         return memory
+
+
+def _message_for(entry: Entry, error: SegueError) -> str:
+    """Return the message of an error, without its details for people who are not owners."""
+    return str(error) if entry.is_for_owner_alone else error.public

@@ -19,9 +19,11 @@ from segue.core.links import LinkRow, LinkState
 from segue.core.redaction import redact
 from segue.core.scope import OWNER
 from segue.core.sources import SessionSource
+from segue.core.text import one_line
 from segue.gateway.delivery import Delivery
 from segue.gateway.desk import Desk
 from segue.gateway.fencing import FencedDoor
+from segue.gateway.outages import is_outage, log_store_error
 from segue.hookspecs import Tell, nobody
 from segue.ports.platform import Intake, Platform
 from segue.ports.store import Transaction
@@ -127,7 +129,7 @@ class Connection:
             try:
                 lease = await self._door.write(self._take)
             except (InUse, StoreError) as error:
-                self._down(str(error))
+                self._down(str(error), is_logged=not is_outage(error))
                 await asyncio.sleep(FIRST_PAUSE)
                 continue
             self._presence.holds(lease)
@@ -161,7 +163,7 @@ class Connection:
             try:
                 await self._listen()
             except StoreError as error:
-                self._down(_told(error), retry=FIRST_PAUSE)
+                self._down(_told(error), retry=FIRST_PAUSE, is_logged=not is_outage(error))
                 await asyncio.sleep(FIRST_PAUSE)
                 continue
             except Exception as error:  # noqa: BLE001 - of an adapter anything may come, and the others go on
@@ -203,10 +205,13 @@ class Connection:
     def _pause(self) -> float:
         return float(min(FIRST_PAUSE * 2 ** min(max(self.link.failures - 1, 0), 10), LONGEST_PAUSE))
 
-    def _down(self, trouble: str, state: LinkState = LinkState.FAILED, retry: float | None = None) -> None:
+    def _down(
+        self, trouble: str, state: LinkState = LinkState.FAILED, retry: float | None = None, *, is_logged: bool = True
+    ) -> None:
+        """Note that the platform is not connected; an outage of the database has a line of its own."""
         is_news = self.link.come_to(state) or trouble != self.link.trouble
         self.link.trouble, self.link.retry_at = trouble, None if retry is None else time.time() + retry
-        if is_news:
+        if is_news and is_logged:
             rests = " It is left alone for a while." if state is LinkState.RESTING else ""
             _log.warning("%s is not connected: %s%s", self.platform.name, trouble, rests)
 
@@ -226,7 +231,7 @@ class Connection:
         try:
             await self._fence.write(lambda tx: tx.leases.put_link(row))
         except (StoreError, LeaseLost) as error:
-            _log.info("How %s is connected could not be noted: %s", platform.name, error)
+            _log.info("State of the connection to %s not stored: %s", platform.name, one_line(str(error)))
 
     def _take(self, tx: Transaction) -> Lease:
         name = platform_lease(self.platform.name, self.platform.account)
@@ -236,7 +241,7 @@ class Connection:
         try:
             await self._presence.release(lease)
         except StoreError as error:
-            _log.warning("The store does not answer: %s", error)
+            log_store_error(_log, f"Lease of {self.platform.name} not released", error)
 
 
 def _told(error: Exception) -> str:

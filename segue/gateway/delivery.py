@@ -14,6 +14,8 @@ from segue.agent.door import Door
 from segue.core.errors import LeaseLost, StoreError
 from segue.core.outbox import Letter, OutboxState, What
 from segue.core.text import storable
+from segue.gateway.at_work import logged_for
+from segue.gateway.outages import log_store_error
 from segue.hookspecs import ReplyDelivered, SendTried, Tell, nobody
 from segue.ports.failpoints import Point, reached
 from segue.ports.platform import Platform, Post, SendLater, SendRefused, SendUnknown, Sent
@@ -99,6 +101,11 @@ class Delivery:
         is_looking = self.is_running and (self._is_collecting or self._woken.is_set())
         return not (is_looking or self._senders)
 
+    @property
+    def is_sending(self) -> bool:
+        """True while something is on its way to the platform, or waits for its turn in a chat."""
+        return bool(self._senders)
+
     def alone_in(self, chat: str) -> asyncio.Lock:
         """Held by whoever sends something to a chat or edits something there."""
         return self._alone.setdefault(chat, asyncio.Lock())
@@ -158,9 +165,11 @@ class Delivery:
     async def _send(self, waiting: "deque[Letter]") -> bool:
         """Try to send the first; whether it is dealt with."""
         try:
-            return await self._attempt(waiting, waiting[0])
+            with logged_for(waiting[0].lane_key, waiting[0].session_id):
+                return await self._attempt(waiting, waiting[0])
         except StoreError as error:
-            _log.warning("What was sent cannot be noted; it is tried again: %s", error)
+            with logged_for(waiting[0].lane_key, waiting[0].session_id):
+                log_store_error(_log, f"State of a delivery on {self.platform.name} not stored", error)
             await asyncio.sleep(LOOK_SECONDS)
             return False
         except LeaseLost:
@@ -193,7 +202,7 @@ class Delivery:
         except SendRefused as error:
             self._tried(TriedAs.REFUSED)
             await self.door.write(delivering.give_up_letter, letter, str(error), time.time())
-            _log.warning("A reply cannot be delivered on %s: %s", self.platform.name, as_reason(str(error)))
+            _log.warning("Reply not delivered, %s refuses it: %s", self.platform.name, as_reason(str(error)))
             return True
         reached(Point.AFTER_SENT)
         await self.door.write(delivering.end_sending, letter, message_id, time.time())
@@ -234,7 +243,7 @@ class Delivery:
         try:
             await act()
         except StoreError as error:
-            _log.warning("The store does not answer; it is tried again: %s", error)
+            log_store_error(_log, f"Outbox of {self.platform.name} not read", error)
 
 
 async def _heard(ask: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -253,7 +262,7 @@ async def _heard(ask: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwar
     told = as_reason(f"{type(trouble).__name__}: {trouble}")
     if limit.expired():
         told = f"The platform did not answer within {LONGEST_SEND:g} seconds."
-    _log.warning("Nobody knows whether a message arrived: %s", told, exc_info=trouble)
+    _log.warning("Delivery may or may not have arrived, retrying: %s", told, exc_info=trouble)
     raise SendUnknown(told)
 
 

@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from segue.agent.door import Asked, Door, Hand, Pen, Wish
+from segue.agent.door import Access, Asked, Door, Hand, Pen, Wish
 from segue.agent.rounds import Promptly
 from segue.core.errors import InvalidSource, StoreError
 from segue.core.inbound import Cursor, Inbound, Receipt
 from segue.core.keys import place_of
 from segue.core.sources import SessionSource
+from segue.core.text import one_line
 from segue.hookspecs import MessageReceived, Tell, nobody
 from segue.ports.failpoints import Point, reached
 from segue.sessions.accepting import Accepted, withdraw
@@ -49,8 +50,9 @@ class Desk:
         try:
             receipt = await self._take_in(inbound)
         except StoreError as error:
-            self._door.failed(error)
+            self._door.tell_failure(Access.WRITE, error)
             raise
+        self._door.noticed(Access.WRITE, None)
         self._tell(MessageReceived(inbound.source.platform, receipt, time.monotonic() - began))
         return receipt
 
@@ -58,7 +60,8 @@ class Desk:
         try:
             place_of(inbound.source, self._routing.keys)
         except InvalidSource as error:
-            _log.error("A message that can have no lane was left aside: %s", error)
+            where = f"{inbound.source.platform}, chat {inbound.source.chat_id or inbound.source.peer}"
+            _log.error("Message of %s ignored, because it belongs to no lane: %s", one_line(where), error)
             return Receipt.IGNORED  # brought again it would be the same
         put_down = self._clerk.ask(self._door.scope, (inbound, time.time()))
         self._open.add(put_down)

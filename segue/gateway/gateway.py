@@ -14,13 +14,16 @@ from segue.core.crash_recovery import MAX_CRASHES
 from segue.core.errors import StoreError
 from segue.core.inbox import Entry, Want
 from segue.core.lifecycle import Interruption
-from segue.core.text import count
+from segue.core.text import count, one_line
 from segue.gateway.agreeing import Agreements
 from segue.gateway.answering import Office
+from segue.gateway.at_work import logged_for
 from segue.gateway.clerk import Clerk
 from segue.gateway.connecting import Connection
 from segue.gateway.desk import Desk
 from segue.gateway.lanes import Lanes
+from segue.gateway.outages import log_store_error
+from segue.gateway.turn_log import log_fact
 from segue.gateway.watching import Watcher
 from segue.hookspecs import Fact, Hooks, MessageAccepted, SessionReset
 from segue.ports.store import Transaction
@@ -31,6 +34,8 @@ from segue.sessions.recovering import find_resume_time, interrupt_left, interrup
 _log = logging.getLogger(__name__)
 
 LEAVING_SECONDS = 2.0
+MAX_NAMED = 5
+"""Lanes that a line of the log names."""
 OVERHEAR_SECONDS = 0.5
 """For what has to stop at once."""
 
@@ -60,6 +65,8 @@ class Gateway:
     """Whether what the last life left has been seen to, and platforms are being connected."""
     is_on_errand: bool = False
     """Whether somebody began it for something, and waits: it looks after nothing else, and what was cut off goes on."""
+    stopping_at: float | None = None
+    """When it was told to stop, by the monotonic clock."""
     _doing: "set[asyncio.Task[None]]" = field(default_factory=set)
 
     async def run(self, stop: asyncio.Event, reason: Callable[[], Interruption] = _shutting_down) -> None:
@@ -122,13 +129,23 @@ class Gateway:
     def _do(self, act: Coroutine[Any, Any, None]) -> None:
         doing = asyncio.create_task(act)
         self._doing.add(doing)
-        doing.add_done_callback(self._doing.discard)
+        doing.add_done_callback(self._done)
+
+    def _done(self, doing: "asyncio.Task[None]") -> None:
+        self._doing.discard(doing)
+        if doing.cancelled() or (error := doing.exception()) is None:
+            return
+        if isinstance(error, StoreError):
+            log_store_error(_log, "Answer to a question of the agent not stored", error)
+        else:
+            _log.error("Command or answer failed", exc_info=error)
 
     async def _carried_out(self, entry: Entry) -> None:
-        try:
-            await self.clerk.carry_out(None, entry)
-        except StoreError as error:
-            _log.warning("A command waits for its turn: %s", error)
+        with logged_for(entry.lane_key, entry.session_id):
+            try:
+                await self.clerk.carry_out(None, entry)
+            except StoreError as error:
+                log_store_error(_log, "Command not carried out", error)
         self.sent()
 
     def sent(self) -> None:
@@ -138,6 +155,7 @@ class Gateway:
 
     def told(self, fact: Fact) -> None:
         """Something has happened that others want to know."""
+        log_fact(fact)
         self.hooks.tell(fact)
         if isinstance(fact, SessionReset):
             self.watcher.wake()
@@ -155,17 +173,17 @@ class Gateway:
                 *(MAX_CRASHES, crash_recovery.CRASH_SPAN.total_seconds(), resume_at - now),
             )
         elif interrupted:
-            _log.warning("Cut off and carried on now: %s.", count(len(interrupted), "answer"))
+            _log.warning("Resuming %s that a crash cut off, in %s", count(len(interrupted), "turn"), _some(interrupted))
 
     async def _leave(self, working: "list[asyncio.Task[None]]", reason: Interruption) -> None:
         """Take nothing more in, let turns come to their end for a while, and leave the rest for the next life."""
+        self.stopping_at = time.monotonic()
+        self._log_waiting(reason)
         await self.desk.close()
         self.lanes.begin_nothing_more()
         self.office.stir()
         if not await self.lanes.finish(self.drain_seconds):
-            await self.door.write(interrupt_own, self.presence.run, reason, time.time())
-            self.office.abandon_all()
-            await self.lanes.break_off(LEAVING_SECONDS)
+            await self._break_off(reason)
         await self._send_the_rest()
         await self.office.close()
         for task in working:
@@ -174,15 +192,54 @@ class Gateway:
         try:
             await self.presence.end()
         except StoreError as error:
-            _log.warning("Nobody could be told that the gateway ends; the next one will find out: %s", error)
+            log_store_error(_log, "End of the gateway not stored; the next one finds out", error)
         await asyncio.to_thread(self.hooks.close, LEAVING_SECONDS)
+
+    def _log_waiting(self, reason: Interruption) -> None:
+        keys = self.office.at_work_in
+        if keys:
+            turns = count(len(keys), "turn")
+            _log.info(
+                "Gateway stopping (%s): waiting up to %g s for %s",
+                reason,
+                self.drain_seconds,
+                f"{turns}, {_some(keys)}",
+            )
+        else:
+            _log.info("Gateway stopping (%s): no turn is running", reason)
+
+    async def _break_off(self, reason: Interruption) -> None:
+        """Leave the turns that took too long for the next life."""
+        keys = self.office.at_work_in
+        _log.warning(
+            "%s not finished within %g s; resumed by the next gateway: %s",
+            *(count(len(keys), "turn"), self.drain_seconds, _some(keys)),
+        )
+        try:
+            await self.door.write(interrupt_own, self.presence.run, reason, time.time())
+        except StoreError as error:
+            log_store_error(_log, "Turns not marked as interrupted; the next gateway finds out", error)
+        self.office.abandon_all()
+        await self.lanes.break_off(LEAVING_SECONDS)
 
     async def _send_the_rest(self) -> None:
         """What was said last is sent, if that takes no longer than a moment; the rest waits for the next life."""
         self.sent()
         deadline = time.monotonic() + LEAVING_SECONDS
-        while time.monotonic() < deadline and not all(one.delivery.is_idle() for one in self.connections):
+        is_told = False
+        while time.monotonic() < deadline and (busy := [one for one in self.connections if not one.delivery.is_idle()]):
+            if not is_told and (names := [one.platform.name for one in busy if one.delivery.is_sending]):
+                _log.info(
+                    "Gateway stopping: waiting up to %g s for deliveries on %s", LEAVING_SECONDS, ", ".join(names)
+                )
+                is_told = True
             await asyncio.sleep(0.01)
+
+
+def _some(keys: Sequence[str]) -> str:
+    """Return the lanes that a line names: the first few, and how many more there are."""
+    more = f" and {len(keys) - MAX_NAMED} more" if len(keys) > MAX_NAMED else ""
+    return one_line(f"{'lane' if len(keys) == 1 else 'lanes'} {', '.join(keys[:MAX_NAMED])}{more}")
 
 
 def _waiting_in(tx: Transaction, keys: Sequence[str]) -> list[Entry]:

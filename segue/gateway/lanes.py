@@ -9,7 +9,10 @@ from segue.agent.door import Door
 from segue.agent.holding import Presence
 from segue.core.errors import InUse, LeaseLost, StoreError
 from segue.core.leases import Lease
+from segue.core.text import one_line
+from segue.gateway.at_work import logged_for
 from segue.gateway.holding import LaneHolder, take_lane, unattended
+from segue.gateway.outages import log_store_error
 from segue.ports.store import Transaction
 from segue.sessions.queueing import Due
 
@@ -108,6 +111,10 @@ class Lanes:
         worker.add_done_callback(lambda done: self._ended(key, done))
 
     async def _work(self, key: str) -> None:
+        with logged_for(key):
+            await self._work_in(key)
+
+    async def _work_in(self, key: str) -> None:
         try:
             lease, due = await self._door.write(self._take, key)
         except InUse:
@@ -121,9 +128,9 @@ class Lanes:
                 due = await self._door.write(self._look_or_leave, holder, key)
                 holder.is_free = due is None
         except LeaseLost:
-            _log.warning("Another gateway has taken over a lane; it goes on there.")
+            _log.warning("Lane taken over by another gateway, which continues there")
         except InUse as error:
-            _log.warning("What waits in a lane waits a little longer: %s", error)
+            _log.warning("Messages of the lane wait, retrying in %g s: %s", LOOK_SECONDS, one_line(str(error)))
         finally:
             self._steps.left(key)
             await self._unless_broken(holder.let_go)
@@ -142,7 +149,7 @@ class Lanes:
     def _ended(self, key: str, worker: "asyncio.Task[None]") -> None:
         del self._workers[key]
         if not worker.cancelled() and (error := worker.exception()):
-            _log.error("Work in a lane came to an end by an error; it is tried again.", exc_info=error)
+            self._log_crash(key, error)
         elif key in self._again:
             self.wake(key)
         while self._line and len(self._workers) < self._errand.most:
@@ -150,8 +157,15 @@ class Lanes:
             del self._line[first]
             self._begin(first)
 
+    def _log_crash(self, key: str, error: BaseException) -> None:
+        with logged_for(key):
+            if isinstance(error, StoreError):
+                log_store_error(_log, "Lane worker stopped", error)
+            else:
+                _log.error("Lane worker crashed, retrying in %g s", LOOK_SECONDS, exc_info=error)
+
     async def _unless_broken(self, act: Callable[[], Awaitable[object]]) -> None:
         try:
             await act()
         except StoreError as error:
-            _log.warning("The store does not answer; it is tried again: %s", error)
+            log_store_error(_log, "Lanes not read or released", error)

@@ -122,7 +122,7 @@ class Streams:
     def _ended(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
-            _log.warning("An answer is not shown before it is complete.", exc_info=error)
+            _log.warning("Answer not shown while it is written; it is delivered when complete", exc_info=error)
 
 
 class Stream:

@@ -22,8 +22,10 @@ from segue.core.preferences import Preferences
 from segue.core.sessions import Session
 from segue.core.silence import FAREWELL_REQUEST
 from segue.core.sizes import UNKNOWN_WINDOW, tokens_in
-from segue.core.text import count
+from segue.core.text import count, one_line
+from segue.gateway.at_work import logged_for
 from segue.gateway.live import LiveAgents
+from segue.gateway.outages import log_store_error
 from segue.hookspecs import SessionFinalized, Tell
 from segue.ports.agent import Agent, Task
 from segue.ports.failpoints import Point, reached
@@ -107,12 +109,12 @@ class Watcher:
         """Let go of what nobody needs any more."""
         max_age, keeping = self._watching.max_age, self._watching.keeping
         if max_age and (pruned := await self._door.write_beside(clear_lanes, time.time(), max_age)):
-            _log.info("%s that nobody used for %d days were forgotten.", count(pruned, "lane"), max_age.days)
+            _log.info("Forgot %s unused for %d days", count(pruned, "lane"), max_age.days)
         if keeping is not None:
             await self._tidy(keeping)
         if self._watching.sweep and time.monotonic() >= self._sweep_at:
             if gone := await asyncio.to_thread(self._watching.sweep):
-                _log.info("%s that nothing needs any more were removed.", count(gone, "attachment"))
+                _log.info("Removed %s that no conversation uses", count(gone, "attachment"))
             self._sweep_at = time.monotonic() + DAY
         await self._door.write_beside(clear_rows)
 
@@ -135,7 +137,8 @@ class Watcher:
 
     async def _one_of_few(self, session_id: str) -> None:
         async with self._free:
-            await self._trying(lambda: self._finalise(session_id))
+            with logged_for(session_id=session_id):
+                await self._trying(lambda: self._finalise(session_id))
 
     async def _finalise(self, session_id: str) -> None:
         session = await self._door.read(lambda tx: tx.sessions.find(session_id))
@@ -156,7 +159,7 @@ class Watcher:
         except InUse:
             return  # somebody has it open
         except LeaseLost:
-            _log.info("A conversation that had come to its end goes on.")
+            _log.info("Expired session continues: somebody wrote in it")
         finally:
             await holder.let_go()
 
@@ -167,8 +170,8 @@ class Watcher:
         reached(Point.BEFORE_FAREWELL_ENDS)
         is_over = await self._door.write(end_farewell, farewell, replies, trouble, time.time())
         if trouble:
-            then = "it is left at that" if is_over else "it is tried again"
-            _log.warning("The agent of an expired session wrote nothing down; %s: %s", then, trouble)
+            then = "given up" if is_over else "retried later"
+            _log.warning("Agent wrote no notes of the expired session, %s: %s", then, one_line(trouble))
         if is_over:
             await self._finalised(farewell, has_remembered=trouble is None)
 
@@ -221,6 +224,6 @@ class Watcher:
         try:
             await act()
         except StoreError as error:
-            _log.warning("The store does not answer; it is tried again: %s", error)
+            log_store_error(_log, "Sessions not looked after", error)
         except Exception:  # noqa: BLE001 - one session is not the others, and the watcher outlives them all
-            _log.exception("Looking after a lane came to an end by an error; it is tried again.")
+            _log.exception("Looking after sessions failed, retrying in %g s", self._watching.seconds)

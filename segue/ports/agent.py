@@ -53,6 +53,8 @@ class Task(NamedTuple):
     space: Space = Space()
     is_shared: bool = False
     """Whether several people speak, so that each of their messages names its author."""
+    hides_details: bool = False
+    """Whether people who are not owners read the answer, so that what a tool fails with is told without details."""
 
     @property
     def conversation(self) -> list[Chat]:

@@ -135,7 +135,8 @@ def end_answer(tx: Transaction, outcome: Outcome, posting: Posting) -> None:
     entries = [entry for entry in tx.inbox.of_turn(outcome.turn.id) if entry.is_open]
     if not entries:
         return
-    state, reason = _ENDS[outcome.state], outcome.reason
+    reason = _reason_for(entries[-1], outcome)
+    state, outcome = _ENDS[outcome.state], outcome._replace(reason=reason)
     tx.inbox.change(entries, state=str(state), reason=reason, ended_at=outcome.at)
     session = tx.sessions.find(outcome.turn.session_id)
     override = decode(session.model_config).send if session else None
@@ -151,6 +152,13 @@ def end_answer(tx: Transaction, outcome: Outcome, posting: Posting) -> None:
     if outcome.state is TurnState.FAILED and reason and (said or draft is None):
         told = envelope._replace(name=f"{outcome.turn.id}:notice")
         post(tx, posting, told, reason, What.NOTICE, outcome.at, override)
+
+
+def _reason_for(entry: Entry, outcome: Outcome) -> str | None:
+    """Return why a turn ended as it did, in words that whoever wrote and reads there may know."""
+    if entry.is_for_owner_alone or outcome.public_reason is None:
+        return outcome.reason
+    return outcome.public_reason
 
 
 def drop_answer(tx: Transaction, outcome: Outcome) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from segue.core.errors import InUse, LeaseLost
+from segue.core.errors import InUse, LeaseLost, OpenElsewhere
 from segue.core.leases import LEASE_SECONDS, HeldLease, Lease, Run, session_lease
 from segue.core.sessions import Session
 from segue.core.text import one_line
@@ -53,7 +53,7 @@ def take_lease(tx: Transaction, name: str, owner: str, principal: str, is_gone: 
         if run is None and not tx.scope.sees_all:  # on a server nobody but the owner sees who else is at work
             raise InUse("This session is open elsewhere. Go on there, or close it.")
         if run is not None and _is_alive(run, is_gone):
-            raise InUse(_told(run, tx.sessions.find(name.removeprefix(session_lease("")))))
+            raise OpenElsewhere(_told(run, tx.sessions.find(name.removeprefix(session_lease("")))))
     return tx.leases.take(name, owner, principal, LEASE_SECONDS)
 
 

@@ -18,6 +18,7 @@ from segue.ports.store import ResetRow, Standing, Transaction
 from segue.sessions.backgrounding import has_background_work
 from segue.sessions.leasing import IsGone, find_holder
 from segue.sessions.opening import policy_of
+from segue.sessions.requeueing import with_full_reason
 
 _RECENT = 10
 _NOWHERE = SessionSource(platform="unknown")
@@ -96,9 +97,13 @@ def look_into(tx: Transaction, wanted: str, sight: Sight) -> LaneDetail:
         overrides=decode(view.session.model_config if view.session else None),
         has_background_work=has_background_work(tx, view.lane),
         resets=tx.lanes.resets(key)[-_RECENT:],
-        entries=tx.inbox.latest(list(InboxState), _RECENT, key),
+        entries=_explained(tx, tx.inbox.latest(list(InboxState), _RECENT, key)),
         letters=tx.outbox.latest((*UNSENT, OutboxState.DEAD), _RECENT, key),
     )
+
+
+def _explained(tx: Transaction, entries: list[Entry]) -> list[Entry]:
+    return [with_full_reason(tx, entry) for entry in entries] if tx.scope.sees_all else entries
 
 
 def _policy(lane: Lane, sight: Sight) -> ResetPolicy | None:

@@ -47,6 +47,12 @@ def retry_messages(tx: Transaction, ids: Iterable[int], now: float, is_gone: IsG
     return _named(tx, [entry.id for entry in entries])
 
 
+def with_full_reason(tx: Transaction, entry: Entry) -> Entry:
+    """A message with the reason of its turn, which people who are not owners are told without details."""
+    turn = tx.turns.find(entry.turn_id) if entry.turn_id and entry.state == InboxState.DEAD else None
+    return entry._replace(reason=turn.reason or entry.reason) if turn is not None else entry
+
+
 def dead_messages(tx: Transaction) -> list[Entry]:
     """Everything whose answer failed, and that can be answered after all."""
     return [entry for entry in tx.inbox.listed((InboxState.DEAD,)) if entry.origin != ERASED]
@@ -129,7 +135,7 @@ def _wait_again(tx: Transaction, entries: Sequence[Entry], now: float) -> None:
 def look_at_message(tx: Transaction, number: int) -> tuple[Entry, list[Letter]]:
     """A message, and what was sent because of it."""
     (entry,) = _named(tx, [number])
-    return entry, tx.outbox.of_turn(entry.turn_id) if entry.turn_id else []
+    return with_full_reason(tx, entry), tx.outbox.of_turn(entry.turn_id) if entry.turn_id else []
 
 
 def _named(tx: Transaction, ids: Iterable[int]) -> list[Entry]:

@@ -123,7 +123,7 @@ def record_reply(tx: Transaction, lease: Lease, turn: Turn, number: int | None, 
         return message  # it was stored when the store could not say so
     append_message(tx, turn.session_id, message)
     add_usage(tx, turn.session_id, reply.usage, reply.billing, now)
-    if reply.context_window is not None:
+    if reply.context_window is not None or reply.usage.input_tokens:
         kept = max(reply.usage.output_tokens - reply.usage.reasoning_tokens, 0)  # thoughts are not told again
         used = reply.usage.input_tokens + kept
         tx.sessions.change(turn.session_id, context_tokens=used, context_window=reply.context_window)
@@ -181,6 +181,8 @@ class Outcome(NamedTuple):
     """What was said last."""
     at: float
     reason: str | None = None
+    public_reason: str | None = None
+    """The same for people who are not owners; without one, the reason is fit for everybody."""
 
 
 Ending = Callable[[Transaction, Outcome], None]

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from segue import config
+from segue.config.settings import HISTORY_FILE, SERVICE_LOG
 from segue.config.zones import is_known
 from segue.core.errors import HomeRefused, StoreError
 from segue.core.scope import OWNER_AT_CONSOLE
@@ -30,13 +31,17 @@ _ENVIRONMENT = "environment"
 """What a service reads; its secrets are in no backup on purpose."""
 _PLATFORMS = "platforms"
 """What only adapters understand. The keys of a device are of that machine, and in no backup on purpose."""
+_COMPILED = "__pycache__"
+"""What Python makes of an agent of the owner's own that lies in the home."""
 _OURS = {
     CONFIG,
     _ENVIRONMENT,
     RESTORED_CONFIG,
     KEPT,
     LOGS,
+    HISTORY_FILE,
     _PLATFORMS,
+    _COMPILED,
     *FOLDERS,
     *(DATABASE + end for end in ("", "-wal", "-shm", "-journal")),
 }
@@ -103,10 +108,16 @@ def check_left_overs(patient: Patient) -> list[Finding]:
 
 
 def check_strangers(patient: Patient) -> list[Finding]:
-    log = patient.settings.logging.path_in(patient.home)
-    ours = _OURS | ({log.name} if log is not None and log.parent == patient.home else set())
-    found = [path for path in sorted(patient.home.glob("*")) if path.name not in ours and not is_staging(path)]
+    found = [path for path in sorted(patient.home.glob("*")) if not _is_ours(patient, path)]
     return [advice(f"{path} is not Segue's.", "It is left alone, and no backup has it.") for path in found]
+
+
+def _is_ours(patient: Patient, path: Path) -> bool:
+    """Return whether Segue wrote something in the home, or lets other programs write it."""
+    log = patient.settings.logging.path_in(patient.home)
+    logs = {SERVICE_LOG} | ({log.name} if log is not None and log.parent == patient.home else set())
+    is_log = any(path.name == name or path.name.startswith((f"{name}.", f"{name}-")) for name in logs)
+    return path.name in _OURS or is_staging(path) or is_log
 
 
 def check_disk(patient: Patient) -> list[Finding]:

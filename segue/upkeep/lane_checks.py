@@ -6,7 +6,7 @@ None of it is mended by itself: whether an old question is worth an answer is fo
 from collections.abc import Sequence
 from datetime import timedelta
 
-from segue.core.inbox import InboxState
+from segue.core.inbox import Entry, InboxState
 from segue.core.links import LinkState, called
 from segue.core.moments import DAY, instant
 from segue.core.outbox import Letter, OutboxState
@@ -14,6 +14,7 @@ from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.sources import BATCH, CRON
 from segue.core.text import count, one_line
 from segue.ports.store import Transaction
+from segue.sessions.requeueing import with_full_reason
 from segue.sessions.watching import Watch, long_interrupted, watch
 from segue.upkeep.findings import Finding, Patient, advice
 from segue.upkeep.living import is_gone
@@ -66,7 +67,7 @@ def check_platforms(patient: Patient) -> list[Finding]:
 
 def check_messages(patient: Patient) -> list[Finding]:
     with patient.opened(read_only=True) as store:
-        dead = store.read(OWNER_AT_CONSOLE, lambda tx: tx.inbox.listed((InboxState.DEAD,)))
+        dead = store.read(OWNER_AT_CONSOLE, _dead)
     if not dead:
         return []
     return [
@@ -122,6 +123,10 @@ def check_lanes(patient: Patient) -> list[Finding]:
             "The next message there goes on all the same; `segue lanes reset` begins a new conversation.",
         )
     ]
+
+
+def _dead(tx: Transaction) -> list[Entry]:
+    return [with_full_reason(tx, entry) for entry in tx.inbox.listed((InboxState.DEAD,))]
 
 
 def _watched(patient: Patient) -> Watch:

@@ -55,7 +55,8 @@ class Subscription:
                 except StoreError:
                     pass  # it is looked again in a moment
                 except SegueError as error:
-                    await tell({"kind": "ended", "reason": str(error)})
+                    reason = str(error) if self._caller.scope.sees_all else error.public
+                    await tell({"kind": "ended", "reason": reason})
                     return
                 seen = await onlooker.wait(LOOK_SECONDS)
 
@@ -63,7 +64,8 @@ class Subscription:
         """What is being said first, and then what was said: a message has all the words before it."""
         while True:
             look = await self._caller.premises.read(self._caller.scope, self._look)
-            for event in told_of(seen) if look.is_theirs else ():
+            is_owners = self._caller.scope.sees_all
+            for event in told_of(seen, is_owners=is_owners) if look.is_theirs else ():
                 await tell(event)
             seen = []
             if look.step is None or not (look.step.messages or look.step.is_elsewhere):
@@ -103,7 +105,7 @@ def _lane_of(tx: Transaction, session_id: str) -> str | None:
     return lane.key if lane else None
 
 
-def told_of(many: Iterable[Seen]) -> list[Event]:
+def told_of(many: Iterable[Seen], *, is_owners: bool) -> list[Event]:
     """What is told of what happens in turns: words, which are not kept, with those next to them, and tools."""
     told: list[Event] = []
     for turn_id, event in many:
@@ -115,8 +117,8 @@ def told_of(many: Iterable[Seen]) -> list[Event]:
             case ToolStarted(call) | ToolFinished(call):
                 state = "started" if isinstance(event, ToolStarted) else "finished"
                 told.append({"kind": "tool", "turn_id": turn_id, "name": call.name, "state": state})
-            case Note(text):
-                told.append({"kind": "note", "turn_id": turn_id, "text": text})
+            case Note(text, public) if is_owners or public:
+                told.append({"kind": "note", "turn_id": turn_id, "text": text if is_owners else public})
             case None:
                 told.append({"kind": "turn", "turn_id": turn_id, "state": "ended"})
     return told

@@ -9,6 +9,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from segue.app.connecting import files_of
 from segue.app.serving import Serving
 from segue.config import Settings
+from segue.core.preferences import Preferences
 from segue.core.scope import OWNER_AT_CONSOLE, Scope
 from segue.ports.store import Transaction
 from segue.sessions.overseeing import Sight
@@ -33,7 +34,13 @@ class Premises:
         self.onlookers = serving.onlookers
         self.probe = serving.probe
         self.sight = Sight(settings.session.main_key, settings.reset_policies, is_gone)
+        self._crew = serving.crew
         self._readers = ThreadPoolExecutor(READERS, "segue-reader")
+
+    @property
+    def model(self) -> str | None:
+        """What answers where nothing else is chosen; None while that is being found out."""
+        return self._crew.named(Preferences()) or None
 
     async def read(
         self, scope: Scope, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs

@@ -110,8 +110,9 @@ def test_no_answer_is_told(tmp_path: Path) -> None:
     def empty(_: list[Chat]) -> Iterator[str]:
         yield ""
 
-    assert run(nothing) == [Failed("The agent gave no answer.")]
-    assert run(empty)[-1] == Failed("The agent gave no answer.")
+    told = "The agent gave no answer."
+    assert run(nothing) == [Failed(told, told)]
+    assert run(empty)[-1] == Failed(told, told)
 
 
 def test_a_mistake_is_told_with_its_place_and_kept_whole(tmp_path: Path) -> None:

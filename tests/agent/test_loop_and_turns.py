@@ -86,7 +86,7 @@ def test_another_model_stands_in_and_people_are_told(store: SqlStore) -> None:
 
 def test_when_nobody_answers_it_is_one_sentence_and_the_conversation_stands(store: SqlStore) -> None:
     place, events = one_turn(store, Loop([Scripted(lambda _: ModelUnavailable("Nobody is there."))], []))
-    assert Failed("Nobody is there.") in events
+    assert Failed("Nobody is there.", str(ModelUnavailable.public_text)) in events
     assert place.rows() == [("user", "hello")]
 
 
@@ -316,3 +316,18 @@ def test_two_places_cannot_have_one_session(store: SqlStore) -> None:
     with suppress(asyncio.CancelledError):
         run(here, work)
     assert [role for role, _ in there.rows()] == ["user", "assistant"] * 2
+
+
+def test_what_a_conversation_fills_is_known_also_where_nobody_knows_the_window(store: SqlStore) -> None:
+    counted = Reply("Yes.", usage=Usage(500, 20, reasoning_tokens=5))
+    place, _ = one_turn(store, Loop([Scripted(lambda _: counted)], []))
+    found = store.read(OWNER, lambda tx: tx.sessions.find(place.chat.session_id or ""))
+    assert found is not None
+    assert (found.context_tokens, found.context_window) == (515, None)
+
+
+def test_a_model_that_counts_nothing_leaves_the_count_as_it_was(store: SqlStore) -> None:
+    place, _ = one_turn(store, Loop([Scripted(lambda _: Reply("Yes."))], []))
+    found = store.read(OWNER, lambda tx: tx.sessions.find(place.chat.session_id or ""))
+    assert found is not None
+    assert (found.context_tokens, found.context_window) == (None, None)

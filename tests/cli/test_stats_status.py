@@ -93,7 +93,7 @@ def test_status_shows_the_five_latest_conversations(run: Run, office: Path) -> N
 def test_status_is_data_for_programs_too(run: Run, office: Path) -> None:
     facts = json.loads(run("status", "--json", SEGUE_HOME=str(office)).stdout)
     assert set(facts) == {
-        *("home", "config", "database", "database_bytes", "notices", "recent", "sources"),
+        *("home", "config", "model", "database", "database_bytes", "notices", "recent", "sources"),
         *("sessions", "messages", "lanes", "trash", "gateway", "inbox", "outbox"),
     }
     assert facts["gateway"] == {"up": False, "runs": [], "platforms": [], "left_out": {}}
@@ -115,3 +115,29 @@ def test_status_names_the_configuration_once_there_is_one(run: Run, home: Path) 
     run("init")
     assert f"{home}/config.yaml" in run("status").stdout
     assert json.loads(run("status", "--json").stdout)["config"] == f"{home}/config.yaml"
+
+
+@pytest.mark.parametrize(
+    ("settings", "environ", "expected"),
+    [
+        ("", {}, None),
+        ("", {"OPENAI_API_KEY": "x"}, "openai/gpt-5.5"),
+        ("model: gpt-5.4-mini", {"OPENAI_API_KEY": "x"}, "openai/gpt-5.4-mini"),
+        ("model: ollama/small", {}, "ollama/small"),
+        ("agent: {entry: 'mine:answer'}", {}, "mine:answer"),
+    ],
+)
+def test_status_names_the_model_that_answers(
+    run: Run, home: Path, settings: str, environ: dict[str, str], expected: str | None
+) -> None:
+    run("init")
+    (home / "config.yaml").write_text(settings)
+    shown = run("status", **environ).stdout
+    assert json.loads(run("status", "--json", **environ).stdout)["model"] == expected
+    assert f"Model     {expected or 'none by key or settings'}" in shown
+
+
+def test_status_says_that_a_model_is_not_available(run: Run, home: Path) -> None:
+    run("init")
+    (home / "config.yaml").write_text("model: anthropic/claude-sonnet-5-5")
+    assert "Model     anthropic/claude-sonnet-5-5, which is not available: " in run("status").stdout

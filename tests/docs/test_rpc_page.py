@@ -12,19 +12,32 @@ from serving_house import use_obedient_model, write_settings
 from waiting import DEADLINE, until
 
 from segue.web.rpc.catalogue import METHODS
+from segue.web.rpc.documenting import with_reference
 
 PAGE = Path(__file__).parents[2] / "docs" / "rpc.md"
 
 
-def test_every_method_is_on_the_page_with_its_scope() -> None:
-    told = re.findall(r"^\| `([a-z.]+)` \| (read|write|admin) \|", PAGE.read_text("utf-8"), re.MULTILINE)
+def test_every_method_is_on_the_page_with_its_scope_and_its_parameters() -> None:
+    page = PAGE.read_text("utf-8")
+    assert with_reference(page) == page, "run python scripts/rpc_docs.py"
+    told = re.findall(r"^\| \[`([a-z.]+)`\]\(#[a-z]+\) \| (read|write|admin) \|", page, re.MULTILINE)
     assert dict(told) == {name: str(method.level) for name, method in METHODS.items()}
+    for name, method in METHODS.items():
+        section = page.partition(f"### {name}\n")[2].partition("###")[0]
+        assert re.findall(r"^\| `([a-z_]+)` \|", section, re.MULTILINE) == list(method.params.model_fields), name
 
 
-def test_every_parameter_that_the_page_names_is_there() -> None:
-    for name, said in re.findall(r"^\| `([a-z.]+)` \| (?:read|write|admin) \|(.*)\|$", PAGE.read_text("utf-8"), re.M):
-        for word in re.findall(r"`([a-z_]+)`", said):
-            assert word in METHODS[name].params.model_fields, (name, word)
+def test_every_parameter_says_what_it_is_for() -> None:
+    for name, method in METHODS.items():
+        for parameter, field in method.params.model_json_schema().get("properties", {}).items():
+            assert field.get("description"), (name, parameter)
+
+
+def test_the_script_notices_a_page_that_is_out_of_date() -> None:
+    old = PAGE.read_text("utf-8").replace("| `wait_seconds` |", "| `wait` |", 1)
+    assert with_reference(old) != old
+    with pytest.raises(ValueError, match="no place for the reference"):
+        with_reference("# A page")
 
 
 def test_the_program_on_the_page_follows_a_conversation(

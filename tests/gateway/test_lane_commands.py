@@ -110,7 +110,8 @@ def test_status_tells_how_the_agent_answered_with_what_and_at_which_levels(store
             return Unreachable("Nobody is there.")
         return Reply("Yes.", usage=Usage(500, api_call_count=1), context_window=2_000)
 
-    building = Building(store, Stage(), model=ScriptedModel(answer))
+    keys = KeyRules(owners=frozenset({"scripted:alice"}))
+    building = Building(store, Stage(), model=ScriptedModel(answer), keys=keys)
 
     async def work() -> None:
         nonlocal is_gone

@@ -200,7 +200,7 @@ def test_however_often_the_store_fails_an_answer_is_carried_on(
 
     building.run(work)
     assert failures == 5
-    pauses = re.findall(r"the store failed during a turn, which goes on in (\S+) s", caplog.text)
+    pauses = re.findall(r"The database failed during the turn, which resumes in (\S+) s", caplog.text)
     assert len(set(pauses)) > 1, "each is longer than the one before"
     assert stage.posted_to("alice") == ["You said: count"]
     assert [entry.state for entry in store.read(OWNER, lambda tx: tx.inbox.listed(list(InboxState)))] == ["done"]
@@ -373,7 +373,7 @@ def test_who_was_put_out_meanwhile_is_not_answered_any_more(
     (entry,) = store.read(OWNER, lambda tx: tx.inbox.listed(list(InboxState)))
     assert stage.posted_to("alice") == ([] if is_put_out else ["You said: count"])
     assert (entry.state, entry.reason) == (("cancelled", PUT_OUT) if is_put_out else ("done", None))
-    assert ("may not speak any more" in caplog.text) == is_put_out
+    assert ("may not write any more" in caplog.text) == is_put_out
     assert store.read(OWNER, lambda tx: tx.outbox.listed(["pending", "draft"])) == []
 
 

@@ -172,6 +172,30 @@ def test_another_programs_database_is_named_and_left_alone(well: Path, run: Run)
     assert (well / "state.db").read_bytes() == before
 
 
+def test_what_segue_itself_writes_is_no_strangers(well: Path, run: Run) -> None:
+    (well / "config.yaml").write_text("logging: {file: events.log}")
+    for name in (
+        "history",
+        "gateway.log",
+        "gateway.log.1.gz",
+        "events.log",
+        "events.log-20260305",
+        "platforms",
+        "logs",
+    ):
+        (well / name).mkdir() if "." not in name and name != "history" else (well / name).touch()
+        (well / name).chmod(0o700 if (well / name).is_dir() else 0o600)
+    assert "other files" not in examined(run)
+
+
+def test_a_hint_is_said_once_below_all_that_it_is_for(well: Path, run: Run) -> None:
+    for name in ("one.txt", "two.txt"):
+        (well / name).touch(0o600)
+    shown = run("doctor").stdout
+    assert ("one.txt is not Segue's" in shown, "two.txt is not Segue's" in shown) == (True, True)
+    assert shown.count("It is left alone, and no backup has it.") == 1
+
+
 def test_a_strangers_file_in_the_home_is_named_and_left_alone(well: Path, run: Run) -> None:
     (well / "notes.txt").write_text("mine")
     (well / "notes.txt").chmod(0o600)
@@ -365,7 +389,8 @@ def test_it_reads_like_a_report(well: Path, run: Run) -> None:
     assert done.returncode == 1
     assert "✓ integrity" in done.stdout
     assert "✗ permissions   " in done.stdout
-    assert "1 problem; `segue doctor --fix` mends it." in done.stdout
+    assert done.stdout.endswith("1 problem, which can be mended as it says above.\n")
+    assert done.stdout.count("segue doctor --fix") == 1
     assert "All is well now; 1 note above." in run("doctor", "--fix").stdout
     assert run("doctor").returncode == 0
 

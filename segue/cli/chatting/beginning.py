@@ -2,7 +2,9 @@
 
 from typing import NamedTuple
 
-HISTORY = "history"
+from segue.config.settings import HISTORY_FILE
+
+HISTORY = HISTORY_FILE
 """The file in the home with what was typed before."""
 
 

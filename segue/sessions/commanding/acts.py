@@ -61,6 +61,10 @@ class Situation(NamedTuple):
     cwd: str | None = None
     model: str = ""
     """The one that is used now."""
+    public_model: str = ""
+    """What people who are not owners are told of it."""
+    is_for_owner_alone: bool = True
+    """Whether an owner gives it and nobody else reads the answer, who then reads names of providers and errors."""
     preferences: Preferences = _NOTHING_CHOSEN
     """What was chosen before there is a session to keep it."""
     listed: Sequence[str] = ()
@@ -92,6 +96,11 @@ class Situation(NamedTuple):
     """The platforms, as far as whoever gives it may know."""
     waiting: int = 0
     """How many messages wait to be answered."""
+
+    @property
+    def model_named(self) -> str:
+        """The model that is used now, as whoever reads the answer may know it."""
+        return (self.model if self.is_for_owner_alone else self.public_model) or "none"
 
     @property
     def in_terminal(self) -> bool:

@@ -22,12 +22,14 @@ def model(tx: Transaction, argument: str, situation: Situation) -> Answer:
     chosen = chosen_in(session_of(tx, situation), situation)
     if not argument:
         wanted = f"chosen as {one_line(chosen.model)}" if chosen.model else "by the configuration"
-        return Answer(f"The model is {_used(situation)}, {wanted}.")
+        return Answer(f"The model is {one_line(situation.model_named)}, {wanted}.")
     if argument.lower() == DEFAULT:
         return _prefer(tx, situation, chosen._replace(model=None), "The model is the one of the configuration now.")
     if len(argument) > _LONGEST_MODEL:
         raise Invalid(f"The name of a model has at most {_LONGEST_MODEL} characters.")
     used, given = one_line(situation.models(argument)), one_line(argument)
+    if not situation.is_for_owner_alone:
+        used = given  # which provider has it is the owner's to know
     meant = used if used == given else f"{used} ({given})"
     return _prefer(tx, situation, chosen._replace(model=storable(argument)), f"The model is {meant} now.")
 
@@ -94,7 +96,3 @@ def _chosen(choices: type[C], argument: str, command: str) -> C | None:
 
 def _choices(choices: type[StrEnum]) -> str:
     return f"{', '.join(choices)} or {DEFAULT}"
-
-
-def _used(situation: Situation) -> str:
-    return one_line(situation.model) or "none"

@@ -22,7 +22,7 @@ def status(tx: Transaction, _argument: str, situation: Situation) -> Answer:
     session = session_of(tx, situation)
     chosen = chosen_in(session, situation)
     rows = [
-        ("Model", one_line(situation.model) or "none"),
+        ("Model", one_line(situation.model_named)),
         ("Agent", _agent(tx, session, situation)),
         ("Context", _context(session)),
         ("Thinking", thinking(chosen)),
@@ -97,7 +97,8 @@ def _agent(tx: Transaction, session: Session | None, situation: Situation) -> st
         case TurnState.RUNNING:
             return "is answering"
         case TurnState.FAILED:
-            return f"did not answer, {when}: {one_line(turn.reason or _UNKNOWN)}"
+            reason = f": {one_line(turn.reason or _UNKNOWN)}" if situation.is_for_owner_alone else ""
+            return f"did not answer, {when}{reason}"
         case TurnState.STOPPED:
             return f"was stopped, {when}"
     return f"answered, {when}"

@@ -55,7 +55,11 @@ class Trouble(NamedTuple):
 
 
 def trouble_of(error: Exception) -> Trouble:
-    """What a program is told of an error; of our own mistakes only that they are ours. The log says more."""
+    """What a program is told of an error; of our own mistakes only that they are ours. The log says more.
+
+    Whoever stands behind the program reads it as well, so it is what anybody may read.
+    """
+    told = error.public if isinstance(error, SegueError) else str(error)
     match error:
         case Wrong():
             kind = SERVER if error.status >= 500 else INVALID
@@ -66,16 +70,16 @@ def trouble_of(error: Exception) -> Trouble:
         case ValidationError():
             return _misshapen(error)
         case NotFound():
-            return Trouble(404, str(error), code="not_found")
+            return Trouble(404, told, code="not_found")
         case InUse():
-            return Trouble(409, str(error), code="conversation_locked", headers=_TRY_AGAIN)
+            return Trouble(409, told, code="conversation_locked", headers=_TRY_AGAIN)
         case StoreError():
             _log.warning("A call was not answered: %s", one_line(str(error)))
             return Trouble(503, "The store is busy; try again.", SERVER, code="overloaded", headers=_TRY_AGAIN)
         case SpokenOtherwise():
-            return Trouble(422, str(error), code="idempotency_key_reused")
+            return Trouble(422, told, code="idempotency_key_reused")
         case SegueError():
-            return Trouble(400, str(error))
+            return Trouble(400, told)
     _log.error("A call failed.", exc_info=error)
     return Trouble(500, "That was a mistake of Segue's; its log says more.", SERVER, headers=_ONCE)
 

@@ -25,10 +25,10 @@ LONGEST_WAIT = 600
 class Where(Closed):
     """Exactly one place."""
 
-    session_id: Id | None = None
-    lane_key: Key | None = None
+    session_id: Id | None = Field(None, description="The place, by its session.")
+    lane_key: Key | None = Field(None, description="The place, by its lane, also one of people.")
     conversation: str | None = Field(
-        None, min_length=1, max_length=200, description="A conversation of the token's own, by any name."
+        None, min_length=1, max_length=200, description="The place, by a name of the token's own."
     )
     agent: str | None = Field(None, max_length=200, description="Whose conversation it is, when not that of main.")
 
@@ -50,8 +50,10 @@ class History(Closed):
 
 
 class SendParams(Where):
-    text: Text = Field(min_length=1)
-    idempotency_key: str | None = Field(None, min_length=1, max_length=200)
+    text: Text = Field(min_length=1, description="What is said, or a command such as /status.")
+    idempotency_key: str | None = Field(
+        None, min_length=1, max_length=200, description="With the same key it is the same message, said once."
+    )
     wait_seconds: float = Field(0.0, ge=0, le=LONGEST_WAIT, description="For how long to wait for the answer.")
 
 
@@ -73,7 +75,7 @@ class SubscribeParams(Where):
 
 
 class UnsubscribeParams(Closed):
-    subscription: str = Field(max_length=100)
+    subscription: str = Field(max_length=100, description="The name that chat.subscribe told.")
 
 
 class Unsubscribed(Closed):

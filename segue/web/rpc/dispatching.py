@@ -40,7 +40,7 @@ async def _one(caller: Caller, methods: Mapping[str, Method[Any]], said: Any) ->
         name, params = _request(said)
         result = await _found(caller, methods, name).call(caller, params)
     except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits is told
-        trouble = trouble_of(error, _names(methods, said))
+        trouble = trouble_of(error, _names(methods, said), is_owners=caller.scope.sees_all)
         if isinstance(error, StoreError):
             _log.warning("A call of %s was not answered: %s", _shown(said), error)
         elif not isinstance(error, SegueError | ValueError | Refusal):

@@ -12,11 +12,13 @@ from segue.facade.lane_rows import detail_row, lane_row
 from segue.sessions import minding
 from segue.sessions.overseeing import find_lane, list_lanes, look_into
 from segue.web.rpc.method import Caller, Closed, Count, Key, Method
-from segue.web.rpc.rows import LaneRow, LaneWhole
+from segue.web.rpc.rows import LaneRow, LaneWhole, public_lane
 
 
 class ListParams(Closed):
-    active_since: float | None = Field(None, ge=0, le=253_402_300_799, description="Unix seconds.")
+    active_since: float | None = Field(
+        None, ge=0, le=253_402_300_799, description="Only those in use since, in Unix seconds."
+    )
     limit: Count = 20
 
 
@@ -45,13 +47,13 @@ async def list_(caller: Caller, params: ListParams) -> Listing:
     """The lanes that were in use last."""
     since = None if params.active_since is None else instant(params.active_since)
     found = await caller.premises.read(caller.scope, list_lanes, caller.premises.sight, since, params.limit)
-    return Listing(lanes=[LaneRow(**lane_row(view)) for view in found])
+    return Listing(lanes=[LaneRow(**_shown(caller, lane_row(view))) for view in found])
 
 
 async def get(caller: Caller, params: OneParams) -> LaneWhole:
     """Everything about one lane."""
     detail = await caller.premises.read(caller.scope, look_into, params.key, caller.premises.sight)
-    return LaneWhole(**detail_row(detail))
+    return LaneWhole(**_shown(caller, detail_row(detail)))
 
 
 async def reset(caller: Caller, params: OneParams) -> Renewed:
@@ -77,6 +79,10 @@ async def delete(caller: Caller, params: OneParams) -> Forgotten:
     hand = minding.Hand(premises.gateway.presence.run.id, premises.sight.is_gone)
     await premises.write(caller.scope, minding.forget_lane, lane.key, datetime.now(UTC), hand)
     return Forgotten(key=lane.key, session_id=lane.session_id)
+
+
+def _shown(caller: Caller, row: dict[str, Any]) -> dict[str, Any]:
+    return row if caller.scope.sees_all else public_lane(row)
 
 
 METHODS: tuple[Method[Any], ...] = (

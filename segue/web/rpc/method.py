@@ -28,8 +28,8 @@ Id = Annotated[str, Field(min_length=1, max_length=600, description="The id of a
 Key = Annotated[str, Field(min_length=1, max_length=4000, description="The key of a lane.")]
 Text = Annotated[str, Field(max_length=1_000_000)]
 Names = Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=100)]
-Count = Annotated[int, Field(ge=1, le=1000)]
-Offset = Annotated[int, Field(ge=0, le=10**9)]
+Count = Annotated[int, Field(ge=1, le=1000, description="How many at most.")]
+Offset = Annotated[int, Field(ge=0, le=10**9, description="How many of the first to leave out.")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,7 @@ class LaneWhole(LaneRow):
     outbox: list[dict[str, Any]] = Field(description="What has not been delivered.")
 
 
+_OF_OWNERS = ("host", "pid")
 _SHOWN = (*Listed._fields, "total_tokens", "tags")
 
 
@@ -118,3 +119,21 @@ def message_row(message: Message) -> MessageRow:
         author=message.author,
         finish_reason=message.finish_reason,
     )
+
+
+def public_run(run: dict[str, Any]) -> dict[str, Any]:
+    """A process for people who are not owners: without where it runs."""
+    return {name: value for name, value in run.items() if name not in _OF_OWNERS}
+
+
+def public_lane(row: dict[str, Any]) -> dict[str, Any]:
+    """A lane for people who are not owners: without where its worker runs, and what platforms say of failures."""
+    public = row | {"at_work": public_run(row["at_work"]) if row["at_work"] else None}
+    if "outbox" in row:
+        public["outbox"] = [letter | {"reason": None} for letter in row["outbox"]]
+    return public
+
+
+def public_session(row: dict[str, Any]) -> dict[str, Any]:
+    """An exported session for people who are not owners: without who was paid for it, and where."""
+    return row | {name: None for name in ("billing_provider", "billing_base_url") if name in row}

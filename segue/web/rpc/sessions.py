@@ -20,7 +20,7 @@ from segue.sessions import attaching, discarding, exporting, finding, listing, m
 from segue.sessions.searching import Sort, Wish
 from segue.web.rpc.commands import carried_out
 from segue.web.rpc.method import Caller, Closed, Count, Id, Method, Names, Offset
-from segue.web.rpc.rows import SessionRow, session_row
+from segue.web.rpc.rows import SessionRow, public_session, session_row
 
 _RECAP = 60  # messages looked at for a preview
 
@@ -30,9 +30,9 @@ class ListParams(Closed):
     kind: Kind | None = Field(None, strict=False, description="Another kind than interactive.")
     archived: bool = Field(False, description="The archived ones instead.")
     every: bool = Field(False, description="Every kind, archived or not, and every part of a conversation.")
-    tag: str | None = Field(None, max_length=200)
-    agent: str | None = Field(None, max_length=200)
-    active_since: float | None = Field(None, description="Unix seconds.")
+    tag: str | None = Field(None, max_length=200, description="Only conversations with this tag.")
+    agent: str | None = Field(None, max_length=200, description="Only conversations of this agent.")
+    active_since: float | None = Field(None, description="Only those active since, in Unix seconds.")
     limit: Count = 20
     offset: Offset = 0
 
@@ -43,7 +43,7 @@ class Listing(Closed):
 
 
 class OneParams(Closed):
-    id: Id
+    id: Id = Field(description="The id of a session, the beginning of one, or a title.")
 
 
 class Whole(Closed):
@@ -74,10 +74,10 @@ class Resolved(Closed):
 
 class PatchParams(OneParams):
     title: str | None = Field(None, max_length=10_000, description="An empty one takes it away.")
-    archived: bool | None = None
-    pinned: bool | None = None
-    add_tags: Names = Field([])
-    remove_tags: Names = Field([])
+    archived: bool | None = Field(None, description="Put it aside, or back.")
+    pinned: bool | None = Field(None, description="Keep it from being pruned, or no longer.")
+    add_tags: Names = Field([], description="Tags it gets.")
+    remove_tags: Names = Field([], description="Tags it loses.")
 
 
 class DeleteParams(OneParams):
@@ -104,13 +104,15 @@ class Said(Closed):
 
 
 class SearchParams(Closed):
-    query: str = Field(max_length=2000)
-    sources: Names = Field([])
-    exclude_sources: Names = Field([])
-    roles: Annotated[list[Literal["user", "assistant", "tool", "system"]], Field(max_length=4)] = Field([])
+    query: str = Field(max_length=2000, description="What to look for, as on the page about searching.")
+    sources: Names = Field([], description="Only these platforms.")
+    exclude_sources: Names = Field([], description="All platforms but these.")
+    roles: Annotated[list[Literal["user", "assistant", "tool", "system"]], Field(max_length=4)] = Field(
+        [], description="Only what these have said."
+    )
     since: float | None = Field(None, description="Only what was said since a moment, in Unix seconds.")
-    until: float | None = None
-    sort: Sort = Field(Sort.RANK, strict=False)
+    until: float | None = Field(None, description="Only what was said until a moment, in Unix seconds.")
+    sort: Sort = Field(Sort.RANK, strict=False, description="The best first, or the newest or the oldest.")
     limit: Count = 20
     offset: Offset = 0
 
@@ -266,7 +268,8 @@ async def export(caller: Caller, params: ExportParams) -> Exported:
         exporting.export_lines(tx, pieces.append, ids=[finding.get_id(tx, params.id)], mask=mask)
         return "".join(pieces)
 
-    return Exported(session=json.loads(await caller.premises.read(caller.scope, work)))
+    session = json.loads(await caller.premises.read(caller.scope, work))
+    return Exported(session=session if caller.scope.sees_all else public_session(session))
 
 
 async def _lane_of(caller: Caller, wanted: str) -> str:

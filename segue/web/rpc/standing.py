@@ -11,7 +11,7 @@ from segue.core.insights import as_data, period_of
 from segue.facade.standing import standing
 from segue.sessions.insights import insights as look
 from segue.web.rpc.method import Caller, Closed, Method, Names, Nothing
-from segue.web.rpc.rows import SessionRow, session_row
+from segue.web.rpc.rows import SessionRow, public_run, session_row
 
 
 class Status(Closed):
@@ -27,6 +27,7 @@ class Status(Closed):
     database_bytes: int
     notices: list[str]
     version: str
+    model: str | None = Field(description="What answers where nothing else is chosen, for a token of the owner.")
 
 
 class Health(Closed):
@@ -36,8 +37,8 @@ class Health(Closed):
 
 
 class InsightsParams(Closed):
-    days: int = Field(30, ge=1, le=100_000)
-    sources: Names = Field([])
+    days: int = Field(30, ge=1, le=100_000, description="How many of the last days.")
+    sources: Names = Field([], description="Only these platforms.")
 
 
 class Insights(Closed):
@@ -49,10 +50,13 @@ async def status(caller: Caller, _params: Nothing) -> Status:
     """How much there is, whether the gateway does its work, and the latest conversations."""
     premises = caller.premises
     facts = await premises.read(caller.scope, standing, premises.sight.is_gone)
+    if not caller.scope.sees_all:
+        facts["gateway"]["runs"] = [public_run(run) for run in facts["gateway"]["runs"]]
     recent = [session_row(row) for row in facts.pop("recent")]
     size = await premises.beside(premises.store.size) if caller.scope.sees_all else 0
     notices = list(premises.store.notices) if caller.scope.sees_all else []
-    return Status(**facts, recent=recent, database_bytes=size, notices=notices, version=__version__)
+    model = premises.model if caller.scope.sees_all else None
+    return Status(**facts, recent=recent, database_bytes=size, notices=notices, version=__version__, model=model)
 
 
 async def health(caller: Caller, _params: Nothing) -> Health:

@@ -38,23 +38,24 @@ class Refused(SegueError):
         self.code = code
 
 
-def trouble_of(error: Exception, names: Iterable[str] = ()) -> Trouble:
+def trouble_of(error: Exception, names: Iterable[str] = (), *, is_owners: bool = False) -> Trouble:
     """What a program is told of an error, given the parameters that there are; of our own only that they are ours."""
+    told = error.public if isinstance(error, SegueError) and not is_owners else str(error)
     match error:
         case Refused():
-            return Trouble(error.code, str(error))
+            return Trouble(error.code, told)
         case ValidationError():
             return Trouble(WRONG_PARAMS, _wrong(error, names))
         case Refusal():
             return Trouble(_BY_STATUS.get(error.status, NO_REQUEST), str(error))
         case NotFound() | Ambiguous():
-            return Trouble(NOT_FOUND, str(error))
+            return Trouble(NOT_FOUND, told)
         case InUse():
-            return Trouble(NOT_NOW, str(error))
+            return Trouble(NOT_NOW, told)
         case StoreError():
             return Trouble(STORE, STORE_SAYS)
         case Invalid() | SegueError():
-            return Trouble(IMPOSSIBLE, str(error))
+            return Trouble(IMPOSSIBLE, told)
     return Trouble(OUR_FAULT, "That was a mistake of Segue's; its log says more.")
 
 
