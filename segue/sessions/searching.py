@@ -14,14 +14,11 @@ from segue.core.ranking import Weighed, rarity, score
 from segue.core.sessions import Kind
 from segue.core.snippets import snippet
 from segue.core.tokens import fold, is_dense, tokens_of
-from segue.ports.store import FEW_SESSIONS, IndexState, Narrowing, Stretch, Transaction
+from segue.ports.store import FEW_SESSIONS, Chunk, Narrowing, Transaction
 from segue.sessions.finding import find_tip
 
 RANKED = 200
 """As many of the newest matches are compared with each other; older ones of a very common word are not."""
-_SORTED = 2000
-_CHUNK = RANKED + 1  # so that one question to the index tells whether there are more
-_CHUNK_WITHOUT_INDEX = 1000
 _COUNTED = 1000
 _LOOSE = 600
 _WEIGHED_CHARACTERS = 50_000
@@ -83,7 +80,8 @@ class Search:
             found, terms = self._otherwise(terms)
         if len(found) > self._most and self._compared == RANKED:
             found.pop()
-            self._notes.append(f"Very many messages fit; only the newest {self._most:,} were compared.")
+            if self._wish.sort is Sort.RANK:
+                self._notes.append(f"Very many messages fit; only the newest {self._most:,} were compared.")
         hits = self._hits(found, self._weighed(terms))
         is_rebuilding = self._is_damaged or self._state.is_remaking
         notes = [*self._notes, *[REBUILDING] * is_rebuilding, *[INCOMPLETE] * (not self._is_complete)]
@@ -92,7 +90,7 @@ class Search:
     @property
     def _most(self) -> int:
         wanted = self._wish.offset + self._wish.limit
-        return max(wanted, RANKED if self._wish.sort is Sort.RANK else _SORTED)
+        return max(wanted, RANKED) if self._wish.sort is Sort.RANK else wanted
 
     def _otherwise(self, terms: list[Term]) -> tuple[list[Found], list[Term]]:
         """Nothing has all of it: a word may be a part of one, a tool may have said it, or nobody all of it at once."""
@@ -185,9 +183,8 @@ class Search:
 
     @cached_property
     def _waiting(self) -> list[Page]:
-        stretch = Stretch(self._state.indexed_to, self._state.last_id + 1, is_indexed=False)
-        chunk = self._tx.search.chunk(None, stretch, _COUNTED, Narrowing(), in_tools=self._in_tools)
-        return [Page(text_of(found, in_tools=self._in_tools)) for found in chunk.found]
+        waiting = self._tx.search.unindexed(_COUNTED)
+        return [Page(text_of(found, in_tools=self._in_tools)) for found in waiting]
 
     def _weighed(self, terms: list[Term]) -> list[Weighed]:
         if len(terms) == 1:
@@ -210,28 +207,37 @@ class Search:
         return people + list(islice(others, most - len(people)))
 
     def _all(self, tree: Node | None, narrowing: Narrowing) -> Iterator[Found]:
-        for stretch in _stretches(self._state, self._wish.sort is not Sort.OLD, self._is_damaged):
-            yield from self._through(tree, stretch, narrowing)
+        """Whatever is meant, in the order of time; from the messages themselves where the index is of no use."""
+        told: set[int] = set()
+        try:
+            yield from self._through(tree, narrowing, told)
+        except IndexDamaged:
+            self._is_damaged = True
+            yield from self._through(tree, narrowing, told)
 
-    def _through(self, tree: Node | None, stretch: Stretch, narrowing: Narrowing) -> Iterator[Found]:
-        rest: Stretch | None = stretch
-        while rest is not None:
-            if self._time_left() <= 0:
+    def _through(self, tree: Node | None, narrowing: Narrowing, told: set[int]) -> Iterator[Found]:
+        chunks = self._tx.search.walk(
+            tree,
+            narrowing,
+            in_tools=self._in_tools,
+            time_left=self._time_left,
+            newest_first=self._wish.sort is not Sort.OLD,
+            uses_index=not self._is_damaged,
+        )
+        for chunk in chunks:
+            for found in self._meant(tree, chunk):
+                if found.id not in told:
+                    told.add(found.id)
+                    yield found
+            if chunk.is_cut:
                 self._is_complete = False
-                return
-            try:
-                size = _CHUNK if rest.is_indexed else _CHUNK_WITHOUT_INDEX
-                chunk = self._tx.search.chunk(tree, rest, size, narrowing, in_tools=self._in_tools)
-            except IndexDamaged:
-                self._is_damaged = True
-                rest = rest._replace(is_indexed=False)
-                continue
-            yield from chunk.found if chunk.is_certain and tree is not None else self._meant(tree, chunk.found)
-            rest = None if chunk.end is None else rest.beyond(chunk.end)
 
-    def _meant(self, tree: Node | None, proposed: list[Found]) -> Iterator[Found]:
+    def _meant(self, tree: Node | None, chunk: Chunk) -> Iterator[Found]:
         """Those that are meant when one looks at them, as long as there is time."""
-        for found in self._tagged(proposed):
+        for found in self._tagged(chunk.found):
+            if found.id <= chunk.certain_to:
+                yield found
+                continue
             if self._time_left() <= 0:
                 self._is_complete = False
                 return
@@ -256,7 +262,7 @@ class Search:
 
     def _ranked(self, found: list[Found], terms: list[Weighed]) -> list[tuple[Found, float]]:
         scored = [(one, self._score(one, terms)) for one in found]
-        scored.sort(key=lambda one: (one[0].kind != Kind.INTERACTIVE, -one[1], -one[0].id))
+        scored.sort(key=lambda one: (one[0].kind != Kind.INTERACTIVE, -one[1], -one[0].timestamp, -one[0].id))
         return scored
 
     def _score(self, found: Found, terms: list[Weighed]) -> float:
@@ -287,13 +293,6 @@ def by_conversation(tx: Transaction, hits: Iterable[Hit]) -> dict[str, list[Hit]
             tips[part] = find_tip(tx, part)
         found.setdefault(tips[part], []).append(hit)
     return found
-
-
-def _stretches(state: IndexState, newest_first: bool, is_damaged: bool) -> list[Stretch]:
-    """The messages that wait to be indexed, and those that are."""
-    waiting = Stretch(state.indexed_to, state.last_id + 1, is_indexed=False, newest_first=newest_first)
-    indexed = Stretch(0, state.indexed_to + 1, is_indexed=not is_damaged, newest_first=newest_first)
-    return [waiting, indexed] if newest_first else [indexed, waiting]
 
 
 def _has_tags(node: Node | None) -> bool:

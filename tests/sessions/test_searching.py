@@ -1,8 +1,9 @@
 """Search on every database: what was said is found by what it says, and nothing else is."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC
 from pathlib import Path
+from typing import Any
 
 import pytest
 from examples import examples
@@ -17,7 +18,7 @@ from segue.core.query import Query, parse
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.scope import Audience, Principal, Scope
 from segue.core.sessions import Kind, Session
-from segue.ports.store import Narrowing, Transaction
+from segue.ports.store import Chunk, Narrowing, Transaction
 from segue.sessions.recording import append_message
 from segue.sessions.searching import CUT, INCOMPLETE, REBUILDING, Answer, Sort, Wish, search
 from segue.sessions.starting import create_session
@@ -208,13 +209,14 @@ def test_few_messages_among_many_of_others_are_found_at_once(store: SqlStore) ->
         chunks: list[str] = []
 
         def counted(tx: Transaction, query: str = query, chunks: list[str] = chunks) -> Answer:
-            real = tx.search.chunk
+            real = tx.search.walk
 
-            def chunk(*args: object, **more: object) -> object:
-                chunks.append("")
-                return real(*args, **more)  # type: ignore[arg-type]
+            def walk(*args: Any, **more: Any) -> Iterator[Chunk]:
+                for chunk in real(*args, **more):
+                    chunks.append("")
+                    yield chunk
 
-            tx.search.chunk = chunk  # type: ignore[method-assign, assignment]
+            tx.search.walk = walk  # type: ignore[method-assign]
             return search(tx, parse(query), Wish(), NOW, UTC, lambda: DEADLINE)
 
         assert contents(store.read(scope, counted)) == ["server one"]
