@@ -5,17 +5,20 @@ from datetime import date, datetime, tzinfo
 from enum import StrEnum
 from functools import cached_property
 from itertools import islice
+from math import inf
+from operator import attrgetter
 from typing import NamedTuple
 
 from segue.core.errors import IndexDamaged
 from segue.core.matching import Found, Needle, Page, is_found, matches, needle_of, text_of
+from segue.core.messages import SUMMARY_SEQ
 from segue.core.query import And, Field, Node, Not, Only, Or, Part, Phrase, Prefix, Query, Term, Word, terms_of
 from segue.core.ranking import Weighed, rarity, score
 from segue.core.sessions import Kind
 from segue.core.snippets import snippet
 from segue.core.tokens import fold, is_dense, tokens_of
 from segue.ports.store import FEW_SESSIONS, Chunk, Narrowing, Transaction
-from segue.sessions.finding import find_tip
+from segue.sessions.finding import find_ancestors, find_tip
 
 RANKED = 200
 """As many of the newest matches are compared with each other; older ones of a very common word are not."""
@@ -24,7 +27,7 @@ _LOOSE = 600
 _WEIGHED_CHARACTERS = 50_000
 
 REBUILDING = "The search index is damaged or being made anew, and searching is slow; `segue doctor --reindex` mends it."
-INCOMPLETE = "There was no time to look at everything; a more particular question finds more."
+INCOMPLETE = "The search is incomplete: time ran out before everything was looked at. A more specific query finds more."
 CUT = "Only the beginning of the question was used: it was too long."
 
 
@@ -53,6 +56,11 @@ class Answer(NamedTuple):
     hits: list[Hit]
     notes: list[str]
     is_damaged: bool
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether it was cut off by time, so that there may be more, or anything at all."""
+        return INCOMPLETE in self.notes
 
 
 class Search:
@@ -120,7 +128,11 @@ class Search:
 
     def _is_unused(self, word: Word) -> bool:
         """Whether it is a word, and no message that may be seen has it."""
-        return bool(needle_of(word).tokens.words) and not self._frequency(word)
+        needle = needle_of(word)
+        if not needle.tokens.words or not self._frequency(word):
+            return bool(needle.tokens.words)
+        is_certain = needle.is_exact and len(needle.tokens.words) == 1
+        return not is_certain and self._is_complete and next(self._all(word, Narrowing()), None) is None
 
     def _across_messages(self) -> tuple[list[Found], list[Term]]:
         """Conversations in which each word was said, if not in one message."""
@@ -256,14 +268,21 @@ class Search:
         if self._wish.sort is Sort.RANK:
             scored = self._ranked(found[: self._compared], terms) + [(one, 0.0) for one in found[self._compared :]]
         else:
-            found.sort(key=lambda one: (one.timestamp, one.id), reverse=self._wish.sort is Sort.NEW)
+            found.sort(key=_AGE, reverse=self._wish.sort is Sort.NEW)
             scored = [(one, 0.0) for one in found]
         return [self._hit(one, points, terms) for one, points in scored[first:last]]
 
     def _ranked(self, found: list[Found], terms: list[Weighed]) -> list[tuple[Found, float]]:
-        scored = [(one, self._score(one, terms)) for one in found]
-        scored.sort(key=lambda one: (one[0].kind != Kind.INTERACTIVE, -one[1], -one[0].timestamp, -one[0].id))
-        return scored
+        scores = {one.id: self._score(one, terms) for one in found}
+        for summary in sorted((one for one in found if one.seq == SUMMARY_SEQ), key=_AGE):
+            scores[summary.id] = min(scores[summary.id], self._least_of_summarised(summary, found, scores))
+        return sorted(((one, scores[one.id]) for one in found), key=_standing)
+
+    def _least_of_summarised(self, summary: Found, found: list[Found], scores: dict[int, float]) -> float:
+        """The lowest score of what a summary is of, so that it does not stand above the words themselves."""
+        session = self._tx.sessions.find(summary.session_id)
+        earlier = {part.id for part in find_ancestors(self._tx, session)} if session else set()
+        return min((scores[one.id] for one in found if one.session_id in earlier), default=inf)
 
     def _score(self, found: Found, terms: list[Weighed]) -> float:
         if self._time_left() <= 0:
@@ -293,6 +312,17 @@ def by_conversation(tx: Transaction, hits: Iterable[Hit]) -> dict[str, list[Hit]
             tips[part] = find_tip(tx, part)
         found.setdefault(tips[part], []).append(hit)
     return found
+
+
+def _standing(scored: tuple[Found, float]) -> tuple[bool, float, bool, float, int]:
+    """People's before what runs by itself, the best first, a summary behind its equals; then the newest."""
+    found, points = scored
+    is_summary = found.seq == SUMMARY_SEQ
+    sign = 1 if is_summary else -1  # a summary of a summary is the newer one
+    return found.kind != Kind.INTERACTIVE, -points, is_summary, sign * found.timestamp, sign * found.id
+
+
+_AGE: Callable[[Found], tuple[float, int]] = attrgetter("timestamp", "id")
 
 
 def _has_tags(node: Node | None) -> bool:

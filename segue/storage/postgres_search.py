@@ -8,7 +8,7 @@ beginning is taken in; it says that it may have any word, and is looked at whate
 from collections.abc import Callable
 from math import inf
 
-from segue.core.matching import Found, searched
+from segue.core.matching import Found, Needle, Page, is_found, needle_of, searched
 from segue.core.messages import Draft
 from segue.core.query import Term
 from segue.core.sessions import Kind
@@ -87,8 +87,17 @@ class PostgresSearch(SqlSearch):
 
     def _count(self, term: Term, bounds: Bounds, most: int) -> int:
         where = self._where(self._render(term).expression, bounds)
+        tokens = needle_of(term).tokens
+        if len(tokens.words) > 1:
+            return self._count_together(Needle(tokens), where, most)
         sql = f"SELECT count(*) FROM (SELECT 1 FROM messages m WHERE {where.sql} LIMIT :most) found"
         return int(self._db.rows(sql, where.parameters | {"most": most})[0][0])
+
+    def _count_together(self, needle: Needle, where: Condition, most: int) -> int:
+        """How many messages have tokens next to each other, which their text tells alone."""
+        sql = f"SELECT m.role, m.content, m.tool_calls FROM messages m WHERE {where.sql} LIMIT :most"
+        rows = self._db.rows(sql, where.parameters | {"most": most})
+        return sum(is_found(needle, Page(searched(*row))) for row in rows)
 
     def _where(self, expression: str | None, bounds: Bounds) -> Condition:
         where = Condition()

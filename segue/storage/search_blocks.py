@@ -5,6 +5,7 @@ imported may be of any age. So that the newest messages are still found without 
 block of ids has its oldest and newest timestamp, and the most by which a message in it is older than one before it.
 """
 
+import json
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable
 from functools import partial
@@ -15,7 +16,7 @@ from typing import NamedTuple
 from segue.core.matching import Found
 from segue.storage.schema import BLOCK_BITS
 from segue.storage.search_index import index_errors
-from segue.storage.sql import Condition, Executor, Parameters, Row, batches
+from segue.storage.sql import Executor, Parameters, Row
 from segue.storage.time_order import Key, Loaded, key_of
 
 CHUNK = 201
@@ -24,6 +25,7 @@ FEW_MORE = 64  # when the order of the last ones is not certain yet
 MANY = 8000
 """Ids that are asked for at once where the order of ids says nothing about age."""
 _NEARLY = 60.0  # seconds by which blocks may overlap and still be read one after the other
+_BLOCKS_AT_ONCE = 8
 _ROUNDING = 1e-3  # seconds
 
 Propose = Callable[[int, int, int], list[int]]
@@ -72,7 +74,7 @@ class BlockSource:
         if rest is not None and (bounds := self._bound_at(ids[-1], rest)) is not None:
             exact, near = bounds
             far = self._bound_of_blocks(ids[-1], rest)
-            if far[0] > near[0] + _NEARLY:
+            if max(near, far)[0] > exact[0] + _NEARLY:
                 self._blocks = self._split(rest, ids[-1], near)
                 self._ask_once(rest)
                 return self._without_words(ids)
@@ -81,18 +83,25 @@ class BlockSource:
         return [Loaded(self._key(one.timestamp, one.id), one.id, one) for one in self._read(ids)]
 
     def _load_blocks(self) -> list[Loaded]:
-        """The next block, with those that follow it in both orders."""
+        """The next blocks; a little more than may be needed, as every question to the database costs something."""
+        ids: list[int] = []
+        for _ in range(_BLOCKS_AT_ONCE):
+            if self._blocks and len(ids) < CHUNK:
+                ids += self._ids_of_next()
+        return self._without_words(ids)
+
+    def _ids_of_next(self) -> list[int]:
+        """Of the next block, together with those that follow it in both orders."""
         group = [self._blocks.pop()]
         while self._blocks and self._is_next(group[-1], self._blocks[-1]):
             group.append(self._blocks.pop())
-        size = self._size
-        ids = self._propose(min(group[0].low, group[-1].low), max(group[0].high, group[-1].high), size)
-        if len(ids) == size:
+        ids = self._propose(min(group[0].low, group[-1].low), max(group[0].high, group[-1].high), CHUNK)
+        if len(ids) == CHUNK:
             last = next(at for at, block in enumerate(group) if block.low <= ids[-1] <= block.high)
             self._blocks += reversed(group[last + 1 :])
             if (rest := self._rest_of(group[last], ids[-1])) is not None:
                 insort(self._blocks, rest, key=_BOUND)
-        return self._without_words(ids)
+        return ids
 
     def _is_next(self, block: Block, other: Block) -> bool:
         return (other.low >> BLOCK_BITS) - (block.low >> BLOCK_BITS) == (-1 if self._newest_first else 1)
@@ -162,13 +171,10 @@ class BlockSource:
             return self._db.rows(sql, parameters)
 
     def _without_words(self, ids: list[int]) -> list[Loaded]:
-        loaded = []
-        for batch in batches(ids):
-            where = Condition()
-            where.add_membership("id", batch)
-            rows = self._db.rows(f"SELECT timestamp, id FROM messages WHERE {where.sql}", where.parameters)
-            loaded += [Loaded(self._key(timestamp, message_id), message_id) for timestamp, message_id in rows]
-        return loaded
+        """Only when messages were said. The statement is the same for any number of them, and compiled once."""
+        sql = "SELECT timestamp, id FROM messages WHERE id IN (SELECT value FROM json_each(:ids))"
+        rows = self._db.rows(sql, {"ids": json.dumps(ids)})
+        return [Loaded(self._key(timestamp, message_id), message_id) for timestamp, message_id in rows]
 
     def _key(self, timestamp: float, message_id: int) -> Key:
         return key_of(timestamp, message_id, newest_first=self._newest_first)

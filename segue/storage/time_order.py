@@ -15,6 +15,8 @@ MAX_AT_A_CUT = 200
 """Messages that are still given when time runs out before the order of all that was loaded is known."""
 
 
+ENOUGH = 50
+"""Messages that are waited for before they are read, for many small questions cost more than a few large ones."""
 _LISTED = 500  # messages of a list that are read at once
 
 
@@ -69,17 +71,20 @@ def key_of(timestamp: float, message_id: int, *, newest_first: bool) -> Key:
 def in_order(sources: Sequence[Source], time_left: Callable[[], float]) -> Iterator[Part]:
     """All messages of all sources, loaded as they are asked for."""
     pending: list[Loaded] = []  # the first one last
+    final: list[Loaded] = []
     while bounds := [(bound, number) for number, source in enumerate(sources) if (bound := source.bound) is not None]:
         if time_left() <= 0:
-            yield Part(pending[-MAX_AT_A_CUT:][::-1], is_cut=True)
+            yield Part([*final, *reversed(pending)][:MAX_AT_A_CUT], is_cut=True)
             return
         pending += sources[max(bounds)[1]].load()
         pending.sort(key=_KEY)
         left = [bound for source in sources if (bound := source.bound) is not None]
-        final = bisect_right(pending, max(left), key=_KEY) if left else 0
-        if final < len(pending):
-            yield Part(pending[final:][::-1])
-            del pending[final:]
+        first = bisect_right(pending, max(left), key=_KEY) if left else 0
+        final += reversed(pending[first:])
+        del pending[first:]
+        if len(final) >= ENOUGH or not left:
+            yield Part(final)
+            final = []
 
 
 _KEY: Callable[[Loaded], Key] = attrgetter("key")

@@ -20,7 +20,7 @@ from segue.core.sessions import Kind, Session
 from segue.ports.store import Transaction
 from segue.sessions import searching
 from segue.sessions.searching import Answer, Sort, Wish, search
-from segue.storage import postgres_search, schema, search_blocks, search_index, sqlite_search
+from segue.storage import postgres_search, schema, search_blocks, search_index, sqlite_search, time_order
 from segue.storage.sqlite import SqliteEngine
 from segue.storage.store import SqlStore
 
@@ -73,6 +73,7 @@ def _small_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search_index, "FILL_BLOCKS", schema.filling_blocks(bits=2).format(first=":first", last=":last"))
     monkeypatch.setattr(searching, "RANKED", 5)
     monkeypatch.setattr(postgres_search, "CHUNK", 6)
+    monkeypatch.setattr(time_order, "ENOUGH", 2)
     for name, number in [("CHUNK", 6), ("FEW_MORE", 2), ("MANY", 12)]:
         monkeypatch.setattr(search_blocks, name, number)
 
