@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from datetime import tzinfo
 from functools import partial
 from typing import NamedTuple
@@ -37,6 +37,7 @@ from segue.core.turns import OUTCOME_UNKNOWN, Fate, last_calls
 from segue.ports.agent import Task
 from segue.ports.store import Store, Transaction
 from segue.sessions.finding import find_tip, get_session
+from segue.sessions.searching import INCOMPLETE
 
 SECONDS = 3.0
 """After so long the best that was found is the answer."""
@@ -157,15 +158,18 @@ class _Answering:
             elsewhere = "Nothing was said of that in those days; this is from other days.\n\n"
             found = self._remember(text)
         if not found.conversations:
-            return "\n\n".join([self._nothing(text), *found.notes])
+            return "\n\n".join([*self._nothing(text, found.notes), *found.notes])
         first, rows = _best_first(text, found.conversations)
         told = telling.numbered(rows, self._now, self._zone)
         return elsewhere + "\n\n".join(filter(None, [first, told, *found.notes, telling.NEXT]))
 
-    def _nothing(self, text: str) -> str:
+    def _nothing(self, text: str, notes: list[str]) -> Iterator[str]:
+        is_incomplete = INCOMPLETE in notes  # then nobody knows whether there is nothing
         if here := recollecting.said_here(self._tx, text, self._current):
-            return f"I find nothing about that in other conversations. In this one:\n\n{telling.quotation(here)}"
-        return f"I find nothing about that. {self._advice()}"
+            elsewhere = "" if is_incomplete else "I find nothing about that in other conversations. "
+            yield f"{elsewhere}In this one:\n\n{telling.quotation(here)}"
+        elif not is_incomplete:
+            yield f"I find nothing about that. {self._advice()}"
 
     def _remember(self, text: str, days: Days | None = None) -> Memory:
         return recollecting.remember(self._tx, text, self._moment, self._current, days)

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 from difflib import get_close_matches
 from functools import partial
@@ -23,7 +23,7 @@ from segue.core.text import one_line
 from segue.facade.searching import as_row, beginning_of, consult, message_after, message_before
 from segue.ports.store import Narrowing, Transaction
 from segue.sessions import finding
-from segue.sessions.searching import Answer, Hit, Sort, Wish, by_conversation
+from segue.sessions.searching import INCOMPLETE, Answer, Hit, Sort, Wish, by_conversation
 
 if TYPE_CHECKING:
     from segue.cli.remote import Asked
@@ -159,9 +159,9 @@ def search(
             show_json(rows)
         else:
             answer, found = look(lambda tx, ask: _conversations(tx, ask(wish), has_context=has_context))
-    notes = [*_misspelt(words), *answer.notes, *_outlook(len(answer.hits), wish)]
-    if not as_json and found and sys.stdout.isatty():  # whoever reads in a pager should see them first
-        pages(chain((style(sentence, fg="yellow") for sentence in notes), _lines(found, time.time())))
+    notes = [*_misspelt(words), *answer.notes, *_outlook(len(answer.hits), wish, answer.notes)]
+    if not as_json and found and sys.stdout.isatty():  # in a pager they are part of what is read
+        pages(chain(_lines(found, time.time()), (style(sentence, fg="yellow") for sentence in notes)))
         return
     if not as_json:
         pages(_lines(found, time.time()))
@@ -188,7 +188,7 @@ def _show_told(gateway: "Asked", words: tuple[str, ...], wish: Wish, *, as_json:
         show_json(answer["hits"])
     else:
         pages(_lines(_grouped(gateway, answer["hits"]), time.time()))
-    for sentence in [*_misspelt(words), *answer["notes"], *_outlook(len(answer["hits"]), wish)]:
+    for sentence in [*_misspelt(words), *answer["notes"], *_outlook(len(answer["hits"]), wish, answer["notes"])]:
         note(sentence)
 
 
@@ -219,11 +219,11 @@ def _misspelt(words: tuple[str, ...]) -> Iterator[str]:
             yield f"{word} was searched for as a word; did you mean {near[0]}?"
 
 
-def _outlook(hits: int, wish: Wish) -> Iterator[str]:
+def _outlook(hits: int, wish: Wish, notes: Sequence[str]) -> Iterator[str]:
     """What lies beyond these."""
     if hits == wish.limit:
         yield f"… and perhaps more; --offset {wish.offset + wish.limit} shows the next."
-    elif not hits:
+    elif not hits and INCOMPLETE not in notes:
         yield "There are no more." if wish.offset else "Nothing was found."
 
 

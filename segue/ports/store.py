@@ -530,14 +530,14 @@ class Narrowing(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """A stretch of messages in the order of their ids."""
+    """Messages in the order of their timestamps."""
 
     found: "list[Found]"
     """Those that may be meant and may be seen."""
-    is_certain: bool
-    """Whether they are meant for certain, so that nobody has to look at their words again."""
-    end: int | None
-    """The last id that was looked at; nothing when there are no more."""
+    certain_to: int
+    """Up to this id they are meant for certain, so that nobody has to look at their words again."""
+    is_cut: bool = False
+    """Whether time ran out, so that these are only the best at hand."""
 
 
 class IndexState(NamedTuple):
@@ -548,19 +548,6 @@ class IndexState(NamedTuple):
     is_well: bool
     is_remaking: bool = False
     """Whether it was begun again and has not caught up yet."""
-
-
-class Stretch(NamedTuple):
-    """Messages with ids between two others, in the order of their ids."""
-
-    above: int
-    below: int
-    is_indexed: bool
-    newest_first: bool = True
-
-    def beyond(self, message_id: int) -> "Stretch":
-        """What is left of it behind a message."""
-        return self._replace(below=message_id) if self.newest_first else self._replace(above=message_id)
 
 
 class Waiting(NamedTuple):
@@ -575,8 +562,20 @@ class Waiting(NamedTuple):
 class Search(Protocol):
     """Messages by their words."""
 
-    def chunk(self, tree: "Node | None", stretch: Stretch, size: int, narrowing: Narrowing, *, in_tools: bool) -> Chunk:
-        """The first messages of a stretch that may be meant."""
+    def walk(
+        self,
+        tree: "Node | None",
+        narrowing: Narrowing,
+        *,
+        in_tools: bool,
+        time_left: Callable[[], float],
+        newest_first: bool = True,
+        uses_index: bool = True,
+    ) -> "Iterator[Chunk]":
+        """Every message that may be meant, in the order of their timestamps, a chunk at a time."""
+
+    def unindexed(self, most: int) -> "list[Found]":
+        """The newest of the messages that the index does not have yet."""
 
     def frequency(self, term: "Term", *, in_tools: bool, most: int) -> int:
         """In how many messages a term is, of those that may be seen and as far as it matters."""

@@ -5,29 +5,29 @@ from datetime import date, datetime, tzinfo
 from enum import StrEnum
 from functools import cached_property
 from itertools import islice
+from math import inf
+from operator import attrgetter
 from typing import NamedTuple
 
 from segue.core.errors import IndexDamaged
 from segue.core.matching import Found, Needle, Page, is_found, matches, needle_of, text_of
+from segue.core.messages import SUMMARY_SEQ
 from segue.core.query import And, Field, Node, Not, Only, Or, Part, Phrase, Prefix, Query, Term, Word, terms_of
 from segue.core.ranking import Weighed, rarity, score
 from segue.core.sessions import Kind
 from segue.core.snippets import snippet
 from segue.core.tokens import fold, is_dense, tokens_of
-from segue.ports.store import FEW_SESSIONS, IndexState, Narrowing, Stretch, Transaction
-from segue.sessions.finding import find_tip
+from segue.ports.store import FEW_SESSIONS, Chunk, Narrowing, Transaction
+from segue.sessions.finding import find_ancestors, find_tip
 
 RANKED = 200
 """As many of the newest matches are compared with each other; older ones of a very common word are not."""
-_SORTED = 2000
-_CHUNK = RANKED + 1  # so that one question to the index tells whether there are more
-_CHUNK_WITHOUT_INDEX = 1000
 _COUNTED = 1000
 _LOOSE = 600
 _WEIGHED_CHARACTERS = 50_000
 
 REBUILDING = "The search index is damaged or being made anew, and searching is slow; `segue doctor --reindex` mends it."
-INCOMPLETE = "There was no time to look at everything; a more particular question finds more."
+INCOMPLETE = "The search is incomplete: time ran out before everything was looked at. A more specific query finds more."
 CUT = "Only the beginning of the question was used: it was too long."
 
 
@@ -57,6 +57,11 @@ class Answer(NamedTuple):
     notes: list[str]
     is_damaged: bool
 
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether it was cut off by time, so that there may be more, or anything at all."""
+        return INCOMPLETE in self.notes
+
 
 class Search:
     """One search in one transaction: what is looked for, where, and for how long."""
@@ -83,7 +88,8 @@ class Search:
             found, terms = self._otherwise(terms)
         if len(found) > self._most and self._compared == RANKED:
             found.pop()
-            self._notes.append(f"Very many messages fit; only the newest {self._most:,} were compared.")
+            if self._wish.sort is Sort.RANK:
+                self._notes.append(f"Very many messages fit; only the newest {self._most:,} were compared.")
         hits = self._hits(found, self._weighed(terms))
         is_rebuilding = self._is_damaged or self._state.is_remaking
         notes = [*self._notes, *[REBUILDING] * is_rebuilding, *[INCOMPLETE] * (not self._is_complete)]
@@ -92,7 +98,7 @@ class Search:
     @property
     def _most(self) -> int:
         wanted = self._wish.offset + self._wish.limit
-        return max(wanted, RANKED if self._wish.sort is Sort.RANK else _SORTED)
+        return max(wanted, RANKED) if self._wish.sort is Sort.RANK else wanted
 
     def _otherwise(self, terms: list[Term]) -> tuple[list[Found], list[Term]]:
         """Nothing has all of it: a word may be a part of one, a tool may have said it, or nobody all of it at once."""
@@ -122,7 +128,11 @@ class Search:
 
     def _is_unused(self, word: Word) -> bool:
         """Whether it is a word, and no message that may be seen has it."""
-        return bool(needle_of(word).tokens.words) and not self._frequency(word)
+        needle = needle_of(word)
+        if not needle.tokens.words or not self._frequency(word):
+            return bool(needle.tokens.words)
+        is_certain = needle.is_exact and len(needle.tokens.words) == 1
+        return not is_certain and self._is_complete and next(self._all(word, Narrowing()), None) is None
 
     def _across_messages(self) -> tuple[list[Found], list[Term]]:
         """Conversations in which each word was said, if not in one message."""
@@ -185,9 +195,8 @@ class Search:
 
     @cached_property
     def _waiting(self) -> list[Page]:
-        stretch = Stretch(self._state.indexed_to, self._state.last_id + 1, is_indexed=False)
-        chunk = self._tx.search.chunk(None, stretch, _COUNTED, Narrowing(), in_tools=self._in_tools)
-        return [Page(text_of(found, in_tools=self._in_tools)) for found in chunk.found]
+        waiting = self._tx.search.unindexed(_COUNTED)
+        return [Page(text_of(found, in_tools=self._in_tools)) for found in waiting]
 
     def _weighed(self, terms: list[Term]) -> list[Weighed]:
         if len(terms) == 1:
@@ -210,28 +219,37 @@ class Search:
         return people + list(islice(others, most - len(people)))
 
     def _all(self, tree: Node | None, narrowing: Narrowing) -> Iterator[Found]:
-        for stretch in _stretches(self._state, self._wish.sort is not Sort.OLD, self._is_damaged):
-            yield from self._through(tree, stretch, narrowing)
+        """Whatever is meant, in the order of time; from the messages themselves where the index is of no use."""
+        told: set[int] = set()
+        try:
+            yield from self._through(tree, narrowing, told)
+        except IndexDamaged:
+            self._is_damaged = True
+            yield from self._through(tree, narrowing, told)
 
-    def _through(self, tree: Node | None, stretch: Stretch, narrowing: Narrowing) -> Iterator[Found]:
-        rest: Stretch | None = stretch
-        while rest is not None:
-            if self._time_left() <= 0:
+    def _through(self, tree: Node | None, narrowing: Narrowing, told: set[int]) -> Iterator[Found]:
+        chunks = self._tx.search.walk(
+            tree,
+            narrowing,
+            in_tools=self._in_tools,
+            time_left=self._time_left,
+            newest_first=self._wish.sort is not Sort.OLD,
+            uses_index=not self._is_damaged,
+        )
+        for chunk in chunks:
+            for found in self._meant(tree, chunk):
+                if found.id not in told:
+                    told.add(found.id)
+                    yield found
+            if chunk.is_cut:
                 self._is_complete = False
-                return
-            try:
-                size = _CHUNK if rest.is_indexed else _CHUNK_WITHOUT_INDEX
-                chunk = self._tx.search.chunk(tree, rest, size, narrowing, in_tools=self._in_tools)
-            except IndexDamaged:
-                self._is_damaged = True
-                rest = rest._replace(is_indexed=False)
-                continue
-            yield from chunk.found if chunk.is_certain and tree is not None else self._meant(tree, chunk.found)
-            rest = None if chunk.end is None else rest.beyond(chunk.end)
 
-    def _meant(self, tree: Node | None, proposed: list[Found]) -> Iterator[Found]:
+    def _meant(self, tree: Node | None, chunk: Chunk) -> Iterator[Found]:
         """Those that are meant when one looks at them, as long as there is time."""
-        for found in self._tagged(proposed):
+        for found in self._tagged(chunk.found):
+            if found.id <= chunk.certain_to:
+                yield found
+                continue
             if self._time_left() <= 0:
                 self._is_complete = False
                 return
@@ -250,14 +268,21 @@ class Search:
         if self._wish.sort is Sort.RANK:
             scored = self._ranked(found[: self._compared], terms) + [(one, 0.0) for one in found[self._compared :]]
         else:
-            found.sort(key=lambda one: (one.timestamp, one.id), reverse=self._wish.sort is Sort.NEW)
+            found.sort(key=_AGE, reverse=self._wish.sort is Sort.NEW)
             scored = [(one, 0.0) for one in found]
         return [self._hit(one, points, terms) for one, points in scored[first:last]]
 
     def _ranked(self, found: list[Found], terms: list[Weighed]) -> list[tuple[Found, float]]:
-        scored = [(one, self._score(one, terms)) for one in found]
-        scored.sort(key=lambda one: (one[0].kind != Kind.INTERACTIVE, -one[1], -one[0].id))
-        return scored
+        scores = {one.id: self._score(one, terms) for one in found}
+        for summary in sorted((one for one in found if one.seq == SUMMARY_SEQ), key=_AGE):
+            scores[summary.id] = min(scores[summary.id], self._least_of_summarised(summary, found, scores))
+        return sorted(((one, scores[one.id]) for one in found), key=_standing)
+
+    def _least_of_summarised(self, summary: Found, found: list[Found], scores: dict[int, float]) -> float:
+        """The lowest score of what a summary is of, so that it does not stand above the words themselves."""
+        session = self._tx.sessions.find(summary.session_id)
+        earlier = {part.id for part in find_ancestors(self._tx, session)} if session else set()
+        return min((scores[one.id] for one in found if one.session_id in earlier), default=inf)
 
     def _score(self, found: Found, terms: list[Weighed]) -> float:
         if self._time_left() <= 0:
@@ -289,11 +314,15 @@ def by_conversation(tx: Transaction, hits: Iterable[Hit]) -> dict[str, list[Hit]
     return found
 
 
-def _stretches(state: IndexState, newest_first: bool, is_damaged: bool) -> list[Stretch]:
-    """The messages that wait to be indexed, and those that are."""
-    waiting = Stretch(state.indexed_to, state.last_id + 1, is_indexed=False, newest_first=newest_first)
-    indexed = Stretch(0, state.indexed_to + 1, is_indexed=not is_damaged, newest_first=newest_first)
-    return [waiting, indexed] if newest_first else [indexed, waiting]
+def _standing(scored: tuple[Found, float]) -> tuple[bool, float, bool, float, int]:
+    """People's before what runs by itself, the best first, a summary behind its equals; then the newest."""
+    found, points = scored
+    is_summary = found.seq == SUMMARY_SEQ
+    sign = 1 if is_summary else -1  # a summary of a summary is the newer one
+    return found.kind != Kind.INTERACTIVE, -points, is_summary, sign * found.timestamp, sign * found.id
+
+
+_AGE: Callable[[Found], tuple[float, int]] = attrgetter("timestamp", "id")
 
 
 def _has_tags(node: Node | None) -> bool:

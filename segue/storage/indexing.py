@@ -36,11 +36,15 @@ class Indexing:
         self._is_catching_up = False
         self._beside = threading.Lock()
 
-    def follow(self, newest: int) -> None:
-        """A message was added. Whatever goes wrong from here on is no business of whoever added it."""
+    def follow(self, newest: int, added: int = 1) -> None:
+        """Messages were added. Whatever goes wrong from here on is no business of whoever added them.
+
+        As many are taken in as were added and a batch more, so that who adds thousands at once leaves none behind.
+        """
         self.note(newest)
-        if self._is_behind():
-            self._follow(_LARGE_BATCH)
+        for _ in range(0, added + _LARGE_BATCH, _LARGE_BATCH):
+            if not (self._is_behind() and self._follow(_LARGE_BATCH)):
+                return
 
     def note(self, newest: int) -> None:
         """A message was added, and somebody calls `follow_a_little` when there is time."""

@@ -44,12 +44,15 @@ class SqlMessages(Messages):
         self._columns_to_find_by = columns_to_find_by
         self.newest = 0
         """The id of the last message that was added here."""
+        self.added = 0
+        """How many were added."""
 
     def append(self, session_id: str, message: Draft) -> tuple[int, int]:
         self._check(session_id)
         place = {"session_id": session_id, "state": str(State.LIVE)}
         more = self._columns_to_find_by(message)
         ((self.newest, seq),) = self._db.rows(_append(tuple(more)), message._asdict() | place | more)
+        self.added += 1
         return self.newest, seq
 
     def insert(self, session_id: str, seq: int, state: str, message: Draft) -> int:
@@ -57,6 +60,7 @@ class SqlMessages(Messages):
         place = {"session_id": session_id, "seq": seq, "state": str(state)}
         more = self._columns_to_find_by(message)
         self.newest = self._db.insert(_insert(tuple(more)), message._asdict() | place | more)
+        self.added += 1
         return self.newest
 
     def of(

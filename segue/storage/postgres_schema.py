@@ -70,6 +70,7 @@ POLICIES = {
 """Of each table, which rows can be seen and changed, and which can be added."""
 
 _WORDS_INDEX = "CREATE INDEX IF NOT EXISTS idx_messages_words ON messages USING gin (words)"
+_MOMENT_INDEX = "CREATE INDEX IF NOT EXISTS idx_messages_moment ON messages (timestamp, id)"
 _REMEMBER_WORDS = """
     CREATE OR REPLACE FUNCTION segue_remember_words() RETURNS trigger LANGUAGE plpgsql
     SET search_path = segue, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
@@ -108,7 +109,7 @@ def declare_all(database: SchemaDefiner) -> None:
     """Create what is missing."""
     if not database.has_schema(SCHEMA):
         database.run(f"CREATE SCHEMA {SCHEMA}")
-    declare(database, [_spelled(table) for table in (*TABLES, WRITERS)], (*INDEXES, _WORDS_INDEX, _WORD))
+    declare(database, [_spelled(table) for table in (*TABLES, WRITERS)], (*INDEXES, _WORDS_INDEX, _MOMENT_INDEX, _WORD))
     database.run("ALTER TABLE search_words DROP CONSTRAINT IF EXISTS search_words_pkey")
     database.run(_REMEMBER_WORDS)
     database.run("DROP TRIGGER IF EXISTS remember_words ON messages")

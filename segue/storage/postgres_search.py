@@ -5,15 +5,19 @@ next to each other is judged by the text. Whoever stores a message waits for it,
 beginning is taken in; it says that it may have any word, and is looked at whatever is asked.
 """
 
-from segue.core.matching import searched
+from collections.abc import Callable
+from math import inf
+
+from segue.core.matching import Found, Needle, Page, is_found, needle_of, searched
 from segue.core.messages import Draft
-from segue.core.query import Node
+from segue.core.query import Term
 from segue.core.sessions import Kind
 from segue.core.tokens import fold, tokens_of
-from segue.ports.store import Chunk, Narrowing, Stretch
-from segue.storage.search import Bounds, Entry, SqlSearch
+from segue.ports.store import Chunk
+from segue.storage.search import Asked, Bounds, Entry, SqlSearch
 from segue.storage.search_query import TSQUERY
-from segue.storage.sql import Condition, visible
+from segue.storage.sql import Condition, Executor, visible
+from segue.storage.time_order import Key, Loaded, Part, Source, key_of
 
 _LONGEST = 200_000  # characters of a message that are taken in
 _LONGEST_WORD = 2_000  # bytes, and a little less than the server takes
@@ -26,15 +30,18 @@ FORGET_WORDS = """
       WHERE known.word = search_words.word)"""
 """The words of messages that are no more."""
 
+CHUNK = 201
+"""Messages that are loaded at once: as many as are ranked, and one that tells whether there are more."""
+
 _ANY_WORD = "\ue001"
 
 
 class PostgresSearch(SqlSearch):
     spelling = TSQUERY
 
-    def chunk(self, tree: Node | None, stretch: Stretch, size: int, narrowing: Narrowing, *, in_tools: bool) -> Chunk:
-        chunk = super().chunk(tree, stretch, size, narrowing, in_tools=in_tools)
-        return chunk._replace(is_certain=chunk.is_certain and not self._has_partly_taken_in(chunk))
+    def _chunk(self, part: Part, read: Callable[[list[int]], list[Found]], certain_to: int) -> Chunk:
+        chunk = super()._chunk(part, read, certain_to)
+        return chunk._replace(certain_to=0) if certain_to and self._has_partly_taken_in(chunk) else chunk
 
     def _has_partly_taken_in(self, chunk: Chunk) -> bool:
         """Whether one of the messages may have been proposed for a word that it does not have."""
@@ -67,7 +74,32 @@ class PostgresSearch(SqlSearch):
     def _empty(self) -> None:
         self._db.run("DELETE FROM search_words", {})
 
-    def _ids(self, expression: str | None, stretch: Stretch, size: int, bounds: Bounds) -> list[int]:
+    def _sources(self, asked: Asked) -> list[Source]:
+        sources: list[Source] = []
+        for expression, is_indexed in ((asked.expression, True), (None, False)):
+            where = self._where(expression, asked.bounds)
+            if asked.state.is_remaking:
+                where.add(f"m.id {'<=' if is_indexed else '>'} :indexed_to", indexed_to=asked.state.indexed_to)
+            elif not is_indexed:
+                continue  # everything is in the index
+            sources.append(KeysetSource(self._db, where, newest_first=asked.newest_first))
+        return sources
+
+    def _count(self, term: Term, bounds: Bounds, most: int) -> int:
+        where = self._where(self._render(term).expression, bounds)
+        tokens = needle_of(term).tokens
+        if len(tokens.words) > 1:
+            return self._count_together(Needle(tokens), where, most)
+        sql = f"SELECT count(*) FROM (SELECT 1 FROM messages m WHERE {where.sql} LIMIT :most) found"
+        return int(self._db.rows(sql, where.parameters | {"most": most})[0][0])
+
+    def _count_together(self, needle: Needle, where: Condition, most: int) -> int:
+        """How many messages have tokens next to each other, which their text tells alone."""
+        sql = f"SELECT m.role, m.content, m.tool_calls FROM messages m WHERE {where.sql} LIMIT :most"
+        rows = self._db.rows(sql, where.parameters | {"most": most})
+        return sum(is_found(needle, Page(searched(*row))) for row in rows)
+
+    def _where(self, expression: str | None, bounds: Bounds) -> Condition:
         where = Condition()
         if expression is not None:
             where.add("m.words @@ CAST(:expression AS tsquery)", expression=f"({expression}) | '{_ANY_WORD}'")
@@ -83,11 +115,44 @@ class PostgresSearch(SqlSearch):
         if bounds.of_people is not None:
             sign = "=" if bounds.of_people else "<>"
             where.add(f"(SELECT s.kind FROM sessions s WHERE s.id = m.session_id) {sign} '{Kind.INTERACTIVE}'")
-        return self._ids_in_order(where, stretch, size, "messages m", "m.id")
+        if bounds.since is not None:
+            where.add("m.timestamp >= :since", since=bounds.since)
+        if bounds.until is not None:
+            where.add("m.timestamp < :until", until=bounds.until)
+        return where
 
     def _all_words_with(self, part: str) -> list[str] | None:
         """The words are everybody's; whoever may not see everything has their own messages looked through instead."""
         return super()._all_words_with(part) if self._scope.sees_all else None
+
+
+class KeysetSource:
+    """Messages in the order of time, each chunk behind the last message of the one before."""
+
+    def __init__(self, executor: Executor, where: Condition, *, newest_first: bool) -> None:
+        self._db = executor
+        self._where = where
+        self._newest_first = newest_first
+        self._last: tuple[float, int] | None = None
+        self.bound: Key | None = (inf, 0)
+
+    def load(self) -> list[Loaded]:
+        where, (order, beyond) = self._where.sql, ("DESC", "<") if self._newest_first else ("ASC", ">")
+        place: dict[str, float] = {"size": CHUNK}
+        if self._last is not None:
+            where += f" AND (m.timestamp, m.id) {beyond} (:last_timestamp, :last_id)"
+            place |= dict(zip(("last_timestamp", "last_id"), self._last, strict=True))
+        sql = f"""
+            SELECT m.timestamp, m.id FROM messages m WHERE {where}
+            ORDER BY m.timestamp {order}, m.id {order} LIMIT :size"""
+        rows = self._db.rows(sql, self._where.parameters | place)
+        loaded = [Loaded(key_of(*row, newest_first=self._newest_first), row[1]) for row in rows]
+        self.bound = None
+        if len(rows) == CHUNK:
+            self._last = rows[-1]
+            first, number = loaded[-1].key
+            self.bound = (first, number - 1)
+        return loaded
 
 
 def words_of(message: Draft) -> dict[str, str]:

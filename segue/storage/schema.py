@@ -7,7 +7,7 @@ what is missing. Steps that change data or indexes are numbered migrations, each
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 11
 
 
 class Column(NamedTuple):
@@ -462,6 +462,17 @@ LINKS = Table(
 
 STATE_META = Table("state_meta", (Column("key", "TEXT", "PRIMARY KEY NOT NULL"), Column("value", "TEXT")))
 SEARCH_WORDS = Table("search_words", (Column("word", "TEXT", "PRIMARY KEY NOT NULL"),))
+SEARCH_BLOCKS = Table(
+    "search_blocks",
+    (
+        Column("block", "INTEGER", "PRIMARY KEY NOT NULL"),
+        Column("last_id", "INTEGER", "NOT NULL"),
+        Column("oldest", "REAL", "NOT NULL"),
+        Column("newest", "REAL", "NOT NULL"),
+        Column("disorder", "REAL", "NOT NULL"),
+    ),
+)
+"""Part of the search index of SQLite: from when to when the messages of a block of ids are."""
 VERSION = Table("schema_version", (Column("version", "INTEGER", "NOT NULL"),))
 
 TABLES = (
@@ -513,6 +524,21 @@ INDEXES = (
     "CREATE UNIQUE INDEX IF NOT EXISTS idx_turns_running ON turns(session_id) WHERE state = 'running'",
 )
 
+BLOCK_BITS = 8
+"""A block of ids are those that differ in so many bits only."""
+
+
+def filling_blocks(bits: int = BLOCK_BITS) -> str:
+    """The statement that notes the blocks of all messages between two ids, both included."""
+    return f"""
+        INSERT OR REPLACE INTO search_blocks (block, last_id, oldest, newest, disorder)
+        SELECT block, MAX(id), MIN(timestamp), MAX(timestamp), MAX(newest_so_far - timestamp) FROM (
+          SELECT id, id >> {bits} AS block, timestamp,
+            MAX(timestamp) OVER (PARTITION BY id >> {bits} ORDER BY id) AS newest_so_far
+          FROM messages WHERE id BETWEEN {{first}} AND {{last}})
+        GROUP BY block"""
+
+
 Migration = Callable[[Definer], None]
 
 
@@ -540,10 +566,16 @@ def _note_earlier_usage(database: Definer) -> None:
           OR s.estimated_cost_usd IS NOT NULL OR s.actual_cost_usd IS NOT NULL)""")
 
 
+def _note_blocks(database: Definer) -> None:
+    """The search goes by timestamps, and looks up in which blocks of ids to read."""
+    database.run(SEARCH_BLOCKS.sql)
+    database.run(filling_blocks().format(first=0, last=2**62))
+
+
 SHARED_MIGRATIONS: dict[int, Migration] = {5: _note_earlier_usage}
 """Those of the following that every database needs."""
 
-MIGRATIONS: dict[int, Migration] = {3: _index_anew, **SHARED_MIGRATIONS}
+MIGRATIONS: dict[int, Migration] = {3: _index_anew, 11: _note_blocks, **SHARED_MIGRATIONS}
 """Steps that cannot be said as a declaration, by the version they lead to."""
 
 

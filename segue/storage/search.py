@@ -4,16 +4,18 @@ An engine's own search says how its index proposes messages; their text is read 
 """
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from segue.core.matching import Found, searched
 from segue.core.query import Node, Term
 from segue.core.scope import Scope
 from segue.core.sessions import Kind
-from segue.ports.store import FEW_SESSIONS, Chunk, IndexState, Narrowing, Search, Stretch, Waiting
+from segue.ports.store import FEW_SESSIONS, Chunk, IndexState, Narrowing, Search, Waiting
 from segue.storage.search_query import Rendered, Spelling, render
-from segue.storage.sql import ALL, LAST_CHARACTER, Condition, Executor, batches, visible
+from segue.storage.sql import LAST_CHARACTER, Condition, Executor, batches, visible
+from segue.storage.time_order import Part, Source, in_order
 
 _REMAKING = "search:remaking"
 _INDEXED_TO = "search:indexed_to"
@@ -23,7 +25,6 @@ _MOST_CHARACTERS = 300_000
 
 _COLUMNS = """m.id, m.session_id, m.seq, m.role, m.timestamp, m.content, m.tool_calls, m.tool_name,
     s.source, s.model, s.started_at, s.title, s.kind"""
-_EVERYTHING = Stretch(0, ALL, is_indexed=True)
 
 
 class Bounds(NamedTuple):
@@ -35,6 +36,19 @@ class Bounds(NamedTuple):
     roles: tuple[str, ...] = ()
     of_people: bool | None = None
     """Only in what people say, or only in what runs by itself."""
+    since: float | None = None
+    until: float | None = None
+
+
+class Asked(NamedTuple):
+    """What is looked for in the index, and in which order it is to come."""
+
+    expression: str | None
+    """None when the index cannot tell."""
+    state: IndexState
+    bounds: Bounds
+    read: Callable[[list[int]], list[Found]]
+    newest_first: bool
 
 
 class Entry(NamedTuple):
@@ -56,27 +70,52 @@ class SqlSearch(Search):
         self._rendered: dict[str, Rendered] = {}
         self._words: dict[str, list[str] | None] = {}
         self._few: dict[Narrowing, tuple[str, ...] | None] = {}
+        self._known_state: IndexState | None = None
 
-    def chunk(self, tree: Node | None, stretch: Stretch, size: int, narrowing: Narrowing, *, in_tools: bool) -> Chunk:
-        rendered = Rendered(None, is_exact=tree is None)
-        if tree is not None and stretch.is_indexed:
-            rendered = self._render(tree)
+    def walk(
+        self,
+        tree: Node | None,
+        narrowing: Narrowing,
+        *,
+        in_tools: bool,
+        time_left: Callable[[], float],
+        newest_first: bool = True,
+        uses_index: bool = True,
+    ) -> Iterator[Chunk]:
         sessions = self._few_sessions(narrowing)
-        bounds = Bounds(in_tools, sessions, narrowing.roles, _of_people(narrowing))
-        ids = [] if sessions == () else self._ids(rendered.expression, stretch, size, bounds)
-        found = self._found(ids, narrowing, stretch.newest_first)
-        return Chunk(found, rendered.is_exact, ids[-1] if len(ids) == size else None)
+        if sessions == ():
+            return
+        rendered = Rendered(None, is_exact=False)
+        if tree is not None and uses_index:
+            rendered = self._render(tree)
+        bounds = Bounds(in_tools, sessions, narrowing.roles, _of_people(narrowing), narrowing.since, narrowing.until)
+        state = self.state() if uses_index else self.state()._replace(indexed_to=0, is_remaking=True)
+        certain_to = state.indexed_to if rendered.is_exact else 0
+        read = partial(self._found, narrowing=narrowing)
+        sources = self._sources(Asked(rendered.expression, state, bounds, read, newest_first))
+        for part in in_order(sources, time_left):
+            yield self._chunk(part, read, certain_to)
 
     def frequency(self, term: Term, *, in_tools: bool, most: int) -> int:
         sessions = self._few_sessions(Narrowing())
         if sessions == ():
             return 0
-        ids = self._ids(self._render(term).expression, _EVERYTHING, most, Bounds(in_tools, sessions))
-        if self._scope.sees_all or sessions is not None:
-            return len(ids)
-        return sum(self._count_visible(batch) for batch in batches(ids))
+        return self._count(term, Bounds(in_tools, sessions), most)
+
+    def unindexed(self, most: int) -> list[Found]:
+        where = Condition()
+        where.add("id > :after", after=self.state().indexed_to)
+        if (sessions := self._few_sessions(Narrowing())) is not None:
+            where.add_membership("session_id", sessions)
+        sql = f"SELECT id FROM messages WHERE {where.sql} ORDER BY id DESC LIMIT :most"
+        return self._found([row[0] for row in self._db.rows(sql, where.parameters | {"most": most})], Narrowing())
 
     def state(self) -> IndexState:
+        if self._known_state is None:
+            self._known_state = self._read_state()
+        return self._known_state
+
+    def _read_state(self) -> IndexState:
         last = int(self._db.rows("SELECT COALESCE(MAX(id), 0) FROM messages", {})[0][0])
         is_remaking = self._fact(_REMAKING) is not None
         indexed_to = min(self._indexed_to(last, is_remaking=is_remaking), last)
@@ -99,6 +138,7 @@ class SqlSearch(Search):
         return Waiting(after, entries[-1].id if entries else after, is_last, prepared)
 
     def take_in(self, waiting: Waiting) -> None:
+        self._known_state = None
         if self._taken_in() != waiting.after:
             return  # somebody else was faster
         self._index(waiting.prepared)
@@ -107,13 +147,18 @@ class SqlSearch(Search):
             self._db.run("DELETE FROM state_meta WHERE key = :key", {"key": _REMAKING})
 
     def begin_again(self) -> None:
+        self._known_state = None
         self._empty()
         self._note(_INDEXED_TO, "0")
         self._note(_REMAKING, "1")
 
     @abstractmethod
-    def _ids(self, expression: str | None, stretch: Stretch, size: int, bounds: Bounds) -> list[int]:
-        """The first messages of a stretch that an expression proposes; without one, simply the first."""
+    def _sources(self, asked: "Asked") -> list[Source]:
+        """Every message that an expression proposes, and every one that the index does not have."""
+
+    @abstractmethod
+    def _count(self, term: Term, bounds: Bounds, most: int) -> int:
+        """How many messages have a term, as far as that can be told from their tokens."""
 
     @abstractmethod
     def _indexed_to(self, last: int, *, is_remaking: bool) -> int:
@@ -154,11 +199,12 @@ class SqlSearch(Search):
             if characters > _MOST_CHARACTERS:
                 return
 
-    def _ids_in_order(self, where: Condition, stretch: Stretch, size: int, source: str, name: str) -> list[int]:
-        where.add(f"{name} > :above AND {name} < :below", above=stretch.above, below=stretch.below)
-        order = "DESC" if stretch.newest_first else "ASC"
-        sql = f"SELECT {name} FROM {source} WHERE {where.sql} ORDER BY {name} {order} LIMIT :size"
-        return [row[0] for row in self._db.rows(sql, where.parameters | {"size": size})]
+    def _chunk(self, part: Part, read: Callable[[list[int]], list[Found]], certain_to: int) -> Chunk:
+        """The messages of a part, read where that was not done before."""
+        unread = [one.id for one in part.messages if one.found is None]
+        read_now = {one.id: one for one in read(unread)} if unread else {}
+        found = [one.found or read_now.get(one.id) for one in part.messages]
+        return Chunk([one for one in found if one is not None], certain_to, part.is_cut)
 
     def _few_sessions(self, narrowing: Narrowing) -> tuple[str, ...] | None:
         """The only sessions that may have an answer, when they are few enough to be named."""
@@ -178,14 +224,14 @@ class SqlSearch(Search):
         sql = f"SELECT count(*) FROM messages m JOIN sessions s ON s.id = m.session_id WHERE {where.sql}"
         return int(self._db.rows(sql, where.parameters)[0][0])
 
-    def _found(self, ids: list[int], narrowing: Narrowing, newest_first: bool) -> list[Found]:
+    def _found(self, ids: list[int], narrowing: Narrowing) -> list[Found]:
         found: list[Found] = []
         for batch in batches(ids):
             where = _narrowed(self._scope, narrowing)
             where.add_membership("m.id", batch)
             sql = f"""
                 SELECT {_COLUMNS} FROM messages m JOIN sessions s ON s.id = m.session_id
-                WHERE {where.sql} ORDER BY m.id {"DESC" if newest_first else "ASC"}"""
+                WHERE {where.sql}"""
             found += (Found(*row) for row in self._db.rows(sql, where.parameters))
         return found
 

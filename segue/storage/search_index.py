@@ -6,7 +6,8 @@ from contextlib import contextmanager
 import apsw
 
 from segue.core.errors import IndexDamaged
-from segue.storage.sql import Executor
+from segue.storage.schema import SEARCH_BLOCKS, filling_blocks
+from segue.storage.sql import ALL, Executor
 
 TABLE = "messages_fts"
 CREATE = (
@@ -15,6 +16,8 @@ CREATE = (
 )
 # Merging happens in small explicit steps, so that no single batch has to merge much.
 SETTINGS = ("automerge', 0", "crisismerge', 64")
+
+FILL_BLOCKS = filling_blocks().format(first=":first", last=":last")
 
 
 @contextmanager
@@ -29,6 +32,7 @@ def index_errors() -> Iterator[None]:
 def create_index(database: Executor) -> None:
     """The index, empty."""
     database.run(CREATE, {})
+    database.run(SEARCH_BLOCKS.sql, {})
     for setting in SETTINGS:
         database.run(f"INSERT INTO {TABLE} ({TABLE}, rank) VALUES ('{setting})", {})
 
@@ -46,3 +50,10 @@ def _forget_deleted(database: Executor) -> None:
         database.run(f"CREATE VIRTUAL TABLE temp.words_left USING fts5vocab(main, {TABLE}, row)", {})
         database.run("DELETE FROM search_words WHERE word NOT IN (SELECT term FROM temp.words_left)", {})
         database.run("DROP TABLE temp.words_left", {})
+        database.run("DELETE FROM search_blocks", {})
+        fill_blocks(database, 0, ALL)
+
+
+def fill_blocks(database: Executor, first: int, last: int) -> None:
+    """Note from when to when the messages between two ids are."""
+    database.run(FILL_BLOCKS, {"first": first, "last": last})

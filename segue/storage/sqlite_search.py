@@ -10,20 +10,27 @@ a search in one person's few sessions, among a million messages of others, is on
 
 from collections.abc import Iterable
 from hashlib import blake2b
+from math import inf
 from typing import NamedTuple
 
 from segue.core.errors import IndexDamaged
+from segue.core.query import Term
 from segue.core.sessions import Kind
 from segue.core.tokens import fold, is_dense, tokens_of
-from segue.ports.store import Stretch
-from segue.storage.search import Bounds, Entry, SqlSearch
-from segue.storage.search_index import TABLE, create_index, index_errors
+from segue.storage.schema import BLOCK_BITS
+from segue.storage.search import Asked, Bounds, Entry, SqlSearch
+from segue.storage.search_blocks import BlockSource
+from segue.storage.search_index import TABLE, create_index, fill_blocks, index_errors
 from segue.storage.search_query import FTS5
-from segue.storage.sql import Condition
+from segue.storage.sql import ALL, Condition, batches
+from segue.storage.time_order import ListSource, Loaded, Source, key_of
 
 _MERGED_PAGES = 64
 _SHORTEST_KNOWN_WORD = 3
 _BY_ITSELF = "automatic"
+_OUTSIDE_ITS_BLOCK = f"""
+    SELECT 1 FROM messages m LEFT JOIN search_blocks b ON b.block = m.id >> {BLOCK_BITS}
+    WHERE m.id <= :indexed_to AND (b.block IS NULL OR m.timestamp NOT BETWEEN b.oldest AND b.newest) LIMIT 1"""
 
 
 class _Prepared(NamedTuple):
@@ -42,6 +49,8 @@ class SqliteSearch(SqlSearch):
                 held_count = self._db.rows(held, {})[0][0]
                 if self._db.rows(f"PRAGMA integrity_check({TABLE})", {}) != [("ok",)]:
                     return False
+                if self._db.rows(_OUTSIDE_ITS_BLOCK, {"indexed_to": self._taken_in()}):
+                    return False
         except IndexDamaged:
             return False
         return bool(held_count == self._db.rows(taken, {"indexed_to": self._taken_in()})[0][0])
@@ -57,8 +66,7 @@ class SqliteSearch(SqlSearch):
         if not rows:
             return True
         try:
-            around = Stretch(message_id - 1, message_id + 1, is_indexed=True)
-            return self._matching(_either("marks", [_role(rows[0][0])]), around, 1) == [message_id]
+            return self._matching(_either("marks", [_role(rows[0][0])]), message_id, message_id, 1) == [message_id]
         except IndexDamaged:
             return False
 
@@ -84,37 +92,112 @@ class SqliteSearch(SqlSearch):
             for row in prepared.rows:
                 self._db.run(sql, row)
             self._db.run(f"INSERT INTO {TABLE} ({TABLE}, rank) VALUES ('merge', {_MERGED_PAGES})", {})
+            if prepared.rows:
+                self._note_blocks(prepared)
         for word in prepared.words:
             self._db.run("INSERT INTO search_words (word) VALUES (:word) ON CONFLICT DO NOTHING", {"word": word})
+
+    def _note_blocks(self, prepared: _Prepared) -> None:
+        """All of each block that was touched: its end belongs to later batches, but is there when it is made anew."""
+        first, last = (int(str(prepared.rows[at]["id"])) >> BLOCK_BITS for at in (0, -1))
+        fill_blocks(self._db, first << BLOCK_BITS, ((last + 1) << BLOCK_BITS) - 1)
 
     def _empty(self) -> None:
         self._db.run(f"DROP TABLE IF EXISTS {TABLE}", {})
         self._db.run("DELETE FROM search_words", {})
         create_index(self._db)
 
-    def _ids(self, expression: str | None, stretch: Stretch, size: int, bounds: Bounds) -> list[int]:
-        if expression is None:
-            where = Condition()
-            if bounds.sessions is not None:
-                where.add_membership("session_id", bounds.sessions)
-            return self._ids_in_order(where, stretch, size, "messages", "id")
-        parts = [f"{{{'content tools' if bounds.in_tools else 'content'}}} : ({expression})"]
-        if bounds.sessions is not None:
-            parts.append(_either("marks", map(_session, bounds.sessions)))
-        if bounds.roles:
-            parts.append(_either("marks", map(_role, bounds.roles)))
-        if bounds.of_people is False:
-            parts.append(_either("marks", [_BY_ITSELF]))
-        wanted = " AND ".join(parts)
-        if bounds.of_people:
-            wanted = f"({wanted}) NOT {_either('marks', [_BY_ITSELF])}"
-        return self._matching(wanted, stretch, size)
+    def _sources(self, asked: Asked) -> list[Source]:
+        state, bounds = asked.state, asked.bounds
+        known_to = max(state.indexed_to, self._last_in_blocks()) if state.is_remaking else state.indexed_to
+        first, last = self._ids_of_time(known_to, bounds)
+        ranges = [(asked.expression, first, min(last, state.indexed_to))]
+        if known_to > state.indexed_to:
+            ranges.append((None, max(first, state.indexed_to + 1), last))
+        sources: list[Source] = [self._source(asked, *one) for one in ranges]
+        return [ListSource(self._unordered(known_to, asked)), *sources]
 
-    def _matching(self, expression: str, stretch: Stretch, size: int) -> list[int]:
+    def _source(self, asked: Asked, expression: str | None, low: int, high: int) -> BlockSource:
+        def propose(low: int, high: int, size: int) -> list[int]:
+            if expression is None:
+                return self._unmatched(low, high, size, asked.bounds, newest_first=asked.newest_first)
+            return self._matching(wanted, low, high, size, newest_first=asked.newest_first)
+
+        wanted = "" if expression is None else _narrowed(expression, asked.bounds)
+        return BlockSource(self._db, propose, asked.read, low, high, newest_first=asked.newest_first)
+
+    def _last_in_blocks(self) -> int:
+        try:
+            with index_errors():
+                rows = self._db.rows("SELECT last_id FROM search_blocks ORDER BY block DESC LIMIT 1", {})
+        except IndexDamaged:
+            return 0
+        return int(rows[0][0]) if rows else 0
+
+    def _ids_of_time(self, last: int, bounds: Bounds) -> tuple[int, int]:
+        """Between which ids everything lies that is of a time."""
+        if last == 0 or (bounds.since is None and bounds.until is None):
+            return 0, last
+        sql = "SELECT MIN(block), MAX(block) FROM search_blocks WHERE newest >= :since AND oldest < :until"
+        since = -inf if bounds.since is None else bounds.since
+        until = inf if bounds.until is None else bounds.until
+        with index_errors():
+            low, high = self._db.rows(sql, {"since": since, "until": until})[0]
+        return (1, 0) if low is None else (low << BLOCK_BITS, min(last, ((high + 1) << BLOCK_BITS) - 1))
+
+    def _unordered(self, after: int, asked: Asked) -> list[Loaded]:
+        """The messages behind an id, of which no block says anything, in the order of time."""
+        where = Condition()
+        where.add("id > :after", after=after)
+        if asked.bounds.sessions is not None:
+            where.add_membership("session_id", asked.bounds.sessions)
+        order = "DESC" if asked.newest_first else "ASC"
+        sql = f"SELECT timestamp, id FROM messages WHERE {where.sql} ORDER BY timestamp {order}, id {order}"
+        rows = self._db.rows(sql, where.parameters)
+        return [Loaded(key_of(*row, newest_first=asked.newest_first), row[1]) for row in rows]
+
+    def _count(self, term: Term, bounds: Bounds, most: int) -> int:
+        expression = self._render(term).expression
+        if expression is None:
+            ids = self._unmatched(0, ALL, most, bounds)
+        else:
+            ids = self._matching(_narrowed(expression, bounds), 0, ALL, most)
+        if self._scope.sees_all or bounds.sessions is not None:
+            return len(ids)
+        return sum(self._count_visible(batch) for batch in batches(ids))
+
+    def _unmatched(self, low: int, high: int, size: int, bounds: Bounds, *, newest_first: bool = True) -> list[int]:
+        where = Condition()
+        if bounds.sessions is not None:
+            where.add_membership("session_id", bounds.sessions)
+        return self._ids(where, low, high, size, "messages", "id", newest_first=newest_first)
+
+    def _matching(self, expression: str, low: int, high: int, size: int, *, newest_first: bool = True) -> list[int]:
         where = Condition()
         where.add(f"{TABLE} MATCH :expression", expression=expression)
         with index_errors():
-            return self._ids_in_order(where, stretch, size, TABLE, "rowid")
+            return self._ids(where, low, high, size, TABLE, "rowid", newest_first=newest_first)
+
+    def _ids(
+        self, where: Condition, low: int, high: int, size: int, table: str, name: str, *, newest_first: bool
+    ) -> list[int]:
+        where.add(f"{name} >= :low AND {name} <= :high", low=low, high=high)
+        order = "DESC" if newest_first else "ASC"
+        sql = f"SELECT {name} FROM {table} WHERE {where.sql} ORDER BY {name} {order} LIMIT :size"
+        return [row[0] for row in self._db.rows(sql, where.parameters | {"size": size})]
+
+
+def _narrowed(expression: str, bounds: Bounds) -> str:
+    """An expression that matches only what is within bounds, as far as the marks tell."""
+    parts = [f"{{{'content tools' if bounds.in_tools else 'content'}}} : ({expression})"]
+    if bounds.sessions is not None:
+        parts.append(_either("marks", map(_session, bounds.sessions)))
+    if bounds.roles:
+        parts.append(_either("marks", map(_role, bounds.roles)))
+    if bounds.of_people is False:
+        parts.append(_either("marks", [_BY_ITSELF]))
+    wanted = " AND ".join(parts)
+    return f"({wanted}) NOT {_either('marks', [_BY_ITSELF])}" if bounds.of_people else wanted
 
 
 def _session(session_id: str) -> str:

@@ -194,14 +194,14 @@ class SqlStore:
     ) -> T:
         """Run `work` in one transaction. It may run again after a lost race, so it must only touch the database."""
 
-        def attempt(seconds_left: float) -> tuple[T, int]:
+        def attempt(seconds_left: float) -> tuple[T, SqlMessages]:
             with self._engine.writing(seconds_left, scope) as executor:
                 transaction = SqlTransaction(self._engine, executor, scope)
-                return work(transaction, *args, **kwargs), transaction.messages.newest
+                return work(transaction, *args, **kwargs), transaction.messages
 
-        done, newest = patiently(attempt, self._patience)
-        if newest and self._engine.index_follows:
-            self._indexing.follow(newest)
+        done, messages = patiently(attempt, self._patience)
+        if messages.added and self._engine.index_follows:
+            self._indexing.follow(messages.newest, messages.added)
         return done
 
     def write_together(self, scope: Scope, works: Sequence[Callable[[Transaction], T]]) -> list[T | Exception]:

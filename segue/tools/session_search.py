@@ -17,6 +17,7 @@ from segue.core.text import one_line, shorten, storable
 from segue.ports.store import Store
 from segue.ports.tool import ToolFailed, ToolSpec
 from segue.sessions.recalling import Recall, Recollection, Summarise, recall, summarised
+from segue.sessions.searching import INCOMPLETE
 from segue.tools.arguments import checked
 from segue.tools.threads import in_thread
 
@@ -111,7 +112,7 @@ def told(found: Recall, zone: tzinfo) -> str:
     """What was found, as a model reads it."""
     notes = [f"[{note}]" for note in found.notes]
     if not found.recollections:
-        return "\n".join([_NOTHING, *notes])
+        return "\n".join([*([] if INCOMPLETE in found.notes else [_NOTHING]), *notes])
     conversations = [_conversation(at, one, zone) for at, one in enumerate(found.recollections, 1)]
     return "\n\n".join([_WARNING, *conversations, *notes])
 

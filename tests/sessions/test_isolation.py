@@ -35,7 +35,7 @@ from segue.core.sources import SessionSource
 from segue.core.turns import Heard, Step, StepKind, StepState, Turn, TurnState
 from segue.core.usage import Billing, Usage
 from segue.ports import store as ports
-from segue.ports.store import Filter, Narrowing, ResetRow, Stretch, Transaction
+from segue.ports.store import Filter, Narrowing, ResetRow, Transaction
 from segue.sessions import discarding, exporting, finding, insights, listing, reading, recalling, searching
 from segue.sessions.delivering import Posting, envelope_of, post
 from segue.sessions.recording import add_usage, append_message
@@ -98,7 +98,6 @@ class Asker:
 def every_table(asker: Asker) -> dict[str, Any]:
     """What each reading method of each table says."""
     tx, each = asker.tx, asker.each
-    everywhere = Stretch(0, 10**9, is_indexed=False)
     return {
         "Sessions.find": each(tx.sessions.find, asker.ids),
         "Sessions.with_prefix": each(lambda prefix: tx.sessions.with_prefix(prefix, 50), ["", "z", *asker.ids]),
@@ -195,8 +194,9 @@ def every_table(asker: Asker) -> dict[str, Any]:
         "Meta.get": each(tx.meta.get, ["note"]),
         "Meta.beginning": each(lambda first: [(key, tx.meta.get(key)) for key in tx.meta.beginning(first)], ["", "no"]),
         "Meta.drawer": each(lambda scope: tx.meta.drawer(scope).get("note"), SCOPES),
-        "Search.chunk": each(
-            lambda word: tx.search.chunk(Word(word), everywhere, 99, Narrowing(), in_tools=True).found,
+        "Search.unindexed": tx.search.unindexed(99),
+        "Search.walk": each(
+            lambda word: list(tx.search.walk(Word(word), Narrowing(), in_tools=True, time_left=lambda: DEADLINE)),
             [*asker.words, "common"],
         ),
     }
@@ -392,7 +392,7 @@ def test_whoever_may_see_it_is_told(store: SqlStore) -> None:
         "Sessions.listed",
         "Messages.of",
         "Messages.find",
-        "Search.chunk",
+        "Search.walk",
         "search",
         "recall",
         "export all",
@@ -408,6 +408,7 @@ def test_whoever_may_see_it_is_told(store: SqlStore) -> None:
         "Inbox.left_out", "Inbox.running", "Inbox.standing", "Inbox.count", "Outbox.count",
         "Turns.owed", "People.find", "People.listed", "People.owners", "People.pairings", "Jobs.find", "Jobs.listed",
         "Tokens.find", "Tokens.listed", "Meta.get", "Meta.beginning", "Meta.drawer",
+        "Search.unindexed",
     }  # fmt: skip
     owner = store.read(OWNER_AT_CONSOLE, answers, names, numbers_in(store))
     for verb in (

@@ -36,9 +36,10 @@ def add(
     kind: str = Kind.INTERACTIVE,
     principal: str = "owner",
     source: str = "cli",
+    begin: float = NOW,
     **columns: Any,
 ) -> None:
-    drafts = [draft("assistant" if number % 2 else "user", text, NOW + number) for number, text in enumerate(texts)]
+    drafts = [draft("assistant" if number % 2 else "user", text, begin + number) for number, text in enumerate(texts)]
     fill(tx, Session(session_id, source, started_at=NOW, kind=kind, principal=principal, **columns), drafts)
 
 
@@ -168,7 +169,7 @@ def rounds_of(monkeypatch: pytest.MonkeyPatch, then: Callable[[], None] = lambda
 
 def test_looking_further_ends_and_says_so(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(12):
-        store.write(OWNER, add, f"s{number}", ["roses"] * MANY)
+        store.write(OWNER, add, f"s{number}", ["roses"] * MANY, begin=NOW + MANY * number)
     answers = rounds_of(monkeypatch)
     found = ask(store, "roses", limit=12)
     assert len(answers) == len(found.recollections) == 8

@@ -1,8 +1,9 @@
 """Search on every database: what was said is found by what it says, and nothing else is."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC
 from pathlib import Path
+from typing import Any
 
 import pytest
 from examples import examples
@@ -13,14 +14,16 @@ from waiting import DEADLINE
 
 from segue.core.matching import Found, Page, matches, text_of
 from segue.core.messages import draft
-from segue.core.query import Query, parse
+from segue.core.query import Query, Word, parse
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.scope import Audience, Principal, Scope
 from segue.core.sessions import Kind, Session
-from segue.ports.store import Narrowing, Transaction
+from segue.ports.store import Chunk, Narrowing, Transaction
+from segue.sessions.compressing import compress_session
 from segue.sessions.recording import append_message
 from segue.sessions.searching import CUT, INCOMPLETE, REBUILDING, Answer, Sort, Wish, search
 from segue.sessions.starting import create_session
+from segue.storage.indexing import BATCH
 from segue.storage.sqlite import SqliteEngine
 from segue.storage.store import SqlStore
 
@@ -208,13 +211,14 @@ def test_few_messages_among_many_of_others_are_found_at_once(store: SqlStore) ->
         chunks: list[str] = []
 
         def counted(tx: Transaction, query: str = query, chunks: list[str] = chunks) -> Answer:
-            real = tx.search.chunk
+            real = tx.search.walk
 
-            def chunk(*args: object, **more: object) -> object:
-                chunks.append("")
-                return real(*args, **more)  # type: ignore[arg-type]
+            def walk(*args: Any, **more: Any) -> Iterator[Chunk]:
+                for chunk in real(*args, **more):
+                    chunks.append("")
+                    yield chunk
 
-            tx.search.chunk = chunk  # type: ignore[method-assign, assignment]
+            tx.search.walk = walk  # type: ignore[method-assign]
             return search(tx, parse(query), Wish(), NOW, UTC, lambda: DEADLINE)
 
         assert contents(store.read(scope, counted)) == ["server one"]
@@ -357,3 +361,43 @@ def harm_while_writing(store: SqlStore, harm: str) -> None:
     store.index_all(anew=True)
     answer = ask(store, "common")
     assert (len(answer.hits), answer.notes) == (501, [])
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("sessions", [1, 10])
+def test_the_index_catches_up_with_whoever_adds_thousands_at_once(store: SqlStore, sessions: int) -> None:
+    each = 5_000 // sessions
+    for number in range(sessions):
+        store.write(OWNER, add, f"s{number}", [f"word{number}"] * each)
+    state = store.read(OWNER, lambda tx: tx.search.state())
+    assert state.last_id == 5_000
+    assert state.last_id - state.indexed_to < BATCH
+
+
+def test_a_summary_stands_below_what_it_is_of(store: SqlStore, settled: Callable[[], None]) -> None:
+    store.write(
+        OWNER, add, "trip", ["we went to lisbon for a week and it was very warm there all the time", "so it was"]
+    )
+    for parent, child in [("trip", "trip2"), ("trip2", "trip3")]:
+        summary = draft("user", "lisbon, lisbon, lisbon", NOW + len(child))
+        store.write(OWNER, compress_session, parent, child_id=child, summary=summary, kept=None, now=NOW)
+    store.write(OWNER, add, "other", ["lisbon is a town, and this is about something else altogether, at some length"])
+    settled()
+    answer = ask(store, "lisbon")
+    places = [(hit.found.session_id, hit.found.seq) for hit in answer.hits if hit.found.session_id != "other"]
+    assert places == [("trip", 1), ("trip2", 0), ("trip3", 0)]
+    assert [hit.score for hit in answer.hits] == sorted((hit.score for hit in answer.hits), reverse=True)
+
+
+def test_the_signs_between_numbers_say_which_are_meant(store: SqlStore, settled: Callable[[], None]) -> None:
+    texts = ["version 11.2.30 is out", "there are 3 of 2 and 1", "released 4.5.6 today", "python 4 is 5 or 6"]
+    store.write(OWNER, add, "s", texts)
+    settled()
+    answer = ask(store, "1.2.3")
+    assert (contents(answer), answer.notes) == (
+        ["version 11.2.30 is out"],
+        ["No message has the word '1.2.3'; these have it as a part of another."],
+    )
+    assert contents(ask(store, "4.5.6")) == ["released 4.5.6 today"]
+    store.index_all()
+    assert store.read(OWNER, lambda tx: tx.search.frequency(Word("4.5.6"), in_tools=False, most=9)) == 1

@@ -106,3 +106,19 @@ def test_a_server_from_before_calls_were_noted_gets_them_too(postgres_server: Se
             (entry,) = (db.export_session("used") or {})["usage"]
             assert (entry["at"], entry["purpose"], entry["input_tokens"]) == (2000.0, "import", 5)
             assert "usage" not in (db.export_session("unused") or {})
+
+
+def test_a_file_from_before_the_search_went_by_time_finds_what_was_imported_late(home: Path) -> None:
+    with SessionDB() as db:
+        for name, at in [("today", 2_000_000_000.0), ("old", 1_000_000_000.0)]:
+            db.create_session(name, "cli", started_at=at)
+            for number in range(400):
+                db.append_message(name, "user", f"lisbon {name} {number}", timestamp=at + number)
+    connection = apsw.Connection(str(home / "state.db"))
+    connection.execute("DROP TABLE search_blocks")
+    connection.execute("UPDATE schema_version SET version = 10")
+    connection.close()
+    with SessionDB() as db:
+        found = db.search_messages("lisbon", sort="new", limit=401)
+    assert [row["session_id"] for row in found] == ["today"] * 400 + ["old"]
+    assert version(home) == [(NOW,)]

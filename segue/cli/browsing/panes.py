@@ -19,6 +19,7 @@ from segue.cli.browsing.table import ConversationTable
 from segue.core.errors import SegueError
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.ports.store import Store
+from segue.sessions.searching import INCOMPLETE
 
 _TYPING = 0.12  # seconds without a key before messages are searched
 _PAUSE = 0.05  # seconds on a row before its preview is read: whoever runs through the list does not wait for it
@@ -168,7 +169,13 @@ class Panes(Vertical):
         typed = self._filter.value
         said = self._said or Said({}, [])
         shown = narrowed(self._rows, typed_words(typed), said.passages)
-        sentence = emptiness(self.view, typed, is_loaded=self._is_loaded, is_searched=self._said is not None)
+        sentence = emptiness(
+            self.view,
+            typed,
+            is_loaded=self._is_loaded,
+            is_searched=self._said is not None,
+            is_incomplete=INCOMPLETE in said.notes,
+        )
         self._table.show(shown, sentence, keep or self.current, otherwise)
         self._tally.update(tally(self.view, len(shown), len(self._rows)))
         self._remark(next(iter(said.notes), ""))

@@ -118,10 +118,12 @@ def position_of(rows: list[Row], session_id: str | None, otherwise: int) -> int:
     return max(0, min(found, len(rows) - 1))
 
 
-def emptiness(view: View, typed: str, *, is_loaded: bool, is_searched: bool) -> str:
+def emptiness(view: View, typed: str, *, is_loaded: bool, is_searched: bool, is_incomplete: bool = False) -> str:
     """The sentence in place of rows."""
     if not is_loaded:
         return "Reading…"
+    if typed_words(typed) and is_incomplete:
+        return "The search is incomplete. Esc clears the filter."
     if typed_words(typed):
         return "Nothing fits. Esc clears the filter." if is_searched else "Searching…"
     if view is View.ARCHIVED:

@@ -44,7 +44,7 @@ def find(tx: Transaction, argument: str, situation: Situation) -> Answer:
     grouped = by_conversation(tx, found.hits)
     shown = list(grouped)[:_CONVERSATIONS]
     lines = [line for number, tip in enumerate(shown, 1) for line in _told(tx, number, tip, grouped[tip], situation)]
-    if not shown:
+    if not shown and not found.is_incomplete:
         lines.append("Nothing was found.")
     elif len(grouped) > len(shown) or len(found.hits) == _HITS:
         lines.append("… there is more: `segue sessions search` shows all of it.")

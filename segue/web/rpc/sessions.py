@@ -136,6 +136,7 @@ class HitRow(Closed):
 class Hits(Closed):
     hits: list[HitRow]
     notes: list[str] = Field(description="What to know about the answer, such as that it may not be complete.")
+    incomplete: bool = Field(description="Whether time ran out before everything was looked at.")
 
 
 class ExportParams(OneParams):
@@ -253,7 +254,8 @@ async def search(caller: Caller, params: SearchParams) -> Hits:
 
     def found(tx: Transaction, ask: Ask) -> Hits:
         answer = ask(wish)
-        return Hits(hits=[HitRow(**hit_row(tx, hit)) for hit in answer.hits], notes=answer.notes)
+        hits = [HitRow(**hit_row(tx, hit)) for hit in answer.hits]
+        return Hits(hits=hits, notes=answer.notes, incomplete=answer.is_incomplete)
 
     premises = caller.premises
     return await premises.beside(lambda: consult(premises.store, caller.scope, params.query, found))
