@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -221,13 +222,23 @@ def test_silence() -> None:
     assert not is_silent("I noted that you like leeks.")
 
 
-def test_a_title_is_what_was_answered_or_the_first_words() -> None:
-    assert chosen_title('"Soup for Sunday."', "how do I make soup?") == "Soup for Sunday"
-    assert chosen_title("**Title: Soup for Sunday**", "x") == "Soup for Sunday"
-    assert chosen_title("周日的汤", "怎么做汤？") == "周日的汤"
-    asked = "please tell me how to make leek soup for six people"
-    assert chosen_title("", asked) == "please tell me how to make leek"
-    assert chosen_title("Sure! " + "Here is a very long explanation of what I think about it " * 3, asked) == (
-        "please tell me how to make leek"
-    )
-    assert chosen_title(json.dumps({"a": "b" * 200}), asked) == "please tell me how to make leek"
+ASKED = "please tell me how to make leek soup for six people"
+
+
+@pytest.mark.parametrize(
+    ("answer", "title", "source"),
+    [
+        ('"Soup for Sunday."', "Soup for Sunday", "model"),
+        ("**Title: Soup for Sunday**", "Soup for Sunday", "model"),
+        ("周日的汤", "周日的汤", "model"),
+        ("", "please tell me how to make leek", "first_words"),
+        (
+            "Sure! " + "Here is a very long explanation of what I think " * 3,
+            "please tell me how to make leek",
+            "first_words",
+        ),
+        (json.dumps({"a": "b" * 200}), "please tell me how to make leek", "first_words"),
+    ],
+)
+def test_a_title_is_what_was_answered_or_the_first_words(answer: str, title: str, source: str) -> None:
+    assert chosen_title(answer, ASKED) == (title, source)
