@@ -211,6 +211,11 @@ class Chat:
         if self._runner is not None:
             self._runner.stop()
 
+    def abandon(self) -> None:
+        """Let go of the answer, and leave it open for whoever carries it on."""
+        if self._runner is not None:
+            self._runner.abandon()
+
     # Going from one session to another
 
     async def command(self, command: Command) -> Answer:
