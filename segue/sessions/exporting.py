@@ -22,7 +22,7 @@ def export_session(tx: Transaction, session_id: str) -> dict[str, Any]:
 
 
 def export_conversation(tx: Transaction, session_id: str) -> dict[str, Any]:
-    """A conversation, whichever part is named: its newest part as in an export, with those before it under `earlier`."""
+    """A conversation, whichever part is named: its newest part as in an export, the ones before it under `earlier`."""
     *earlier, tip = (export_session(tx, part.id) for part in find_parts(tx, session_id))
     return tip | {"earlier": earlier}
 
