@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from functools import partial
 
-from segue.agent.compression import Compression, Wish
+from segue.agent.compression import Compression, need_of
 from segue.agent.door import Door
 from segue.agent.holding import Holder
 from segue.agent.late import Late
@@ -22,9 +22,7 @@ from segue.core.keys import KeyRules
 from segue.core.leases import Lease
 from segue.core.messages import Said, Spot, draft
 from segue.core.preferences import Preferences, encode
-from segue.core.pruning import KEPT_TURNS
 from segue.core.sessions import Kind, Session
-from segue.core.sizes import UNKNOWN_WINDOW, tokens_of_rest
 from segue.core.sources import SessionSource
 from segue.core.turns import Turn
 from segue.ports.agent import Agent, Task
@@ -183,12 +181,10 @@ class Chat:
         await self._kit.holder.now_holds(lease)
         session = await self._kit.door.read(get_session, tip)
         view = await self._kit.door.read(view_of, tip)
-        turns = sum(message.role == "user" for message in view)
-        need = Need(session.context_window or UNKNOWN_WINDOW, tokens_of_rest(session.system_prompt or "", []))
-        if turns > 1:
-            await self._flush(lease, session, view, need, emit)
-        wish = Wish(need, max(min(turns // 4, KEPT_TURNS), 1), focus)
-        if await self._kit.compression.compress(lease, tip, wish, self._watched(emit)) is None:
+        if sum(message.role == "user" for message in view) > 1:
+            await self._flush(lease, session, view, need_of(session), emit)
+        done = await self._kit.compression.compress_on_request(lease, session, focus, self._watched(emit))
+        if done is None:
             emit(Note("There is nothing to compress yet: all of it is what was said last."))
 
     async def _flush(self, lease: Lease, session: Session, view: Sequence[Said], need: Need, emit: Emit) -> None:

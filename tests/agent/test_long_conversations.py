@@ -517,6 +517,23 @@ def test_compress_by_hand(store: SqlStore) -> None:
     ]
 
 
+@pytest.mark.parametrize(("protect_last_n", "kept"), [(20, ["fact 6", "fact 7"]), (1, ["fact 7"])])
+def test_by_hand_no_more_turns_are_kept_than_are_protected(
+    store: SqlStore, protect_last_n: int, kept: list[str]
+) -> None:
+    agent = Loop([Scripted(lambda _: Reply("Noted."))], [])
+    place = Place(store, agent, summariser=Summariser(None), rules=Rules(kept_turns=protect_last_n))
+
+    async def work() -> None:
+        for number in range(8):
+            await place.say(f"fact {number}")
+        await place.chat.compress("", place.events.append)
+
+    run(place, work)
+    view = store.read(OWNER, view_of, str(place.chat.session_id))
+    assert [message.content for message in view[1:] if message.role == "user"] == kept
+
+
 def test_two_who_compress_at_once_make_one_child(store: SqlStore) -> None:
     place = Place(store, Loop([Scripted(lambda _: Reply("Noted."))], []), summariser=Summariser(None))
 

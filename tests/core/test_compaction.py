@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from segue.core.compaction import beginning, chunks, continued, plan, prunable, squeezed
+from segue.core.compaction import beginning, chunks, continued, plan, prunable, squeezed, turns_kept_on_request
 from segue.core.messages import SUMMARY_SEQ, Said, draft, said
 from segue.core.naming import chosen_title
 from segue.core.pruning import NOTHING_LEFT, Cut, Pruning
@@ -209,6 +209,21 @@ def test_a_squeeze_never_shows_more_than_before() -> None:
     view = [*with_results(9_000, 151, 60_000), *rows(user("z" * 9_000))]
     view[2] = view[2]._replace(pruned=NOTHING_LEFT.noted)
     assert [one.at for one in squeezed(view, 100)] == [8]
+
+
+# On request
+
+
+@pytest.mark.parametrize(
+    ("turns", "protect_last_n", "kept"),
+    [(0, 20, 1), (1, 20, 1), (7, 20, 1), (8, 20, 2), (30, 20, 7), (200, 20, 20), (200, 3, 3), (8, 1, 1)],
+)
+def test_on_request_a_quarter_of_the_turns_is_kept_and_no_more_than_are_protected(
+    turns: int, protect_last_n: int, kept: int
+) -> None:
+    summary = said(draft("user", "what was said before", 1.0), SUMMARY_SEQ)
+    spoken = [said(draft(role, "x", 1.0), 1 + at) for at in range(turns) for role in ("user", "assistant")]
+    assert turns_kept_on_request([summary, *spoken], protect_last_n) == kept
 
 
 # Small things
