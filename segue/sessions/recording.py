@@ -48,9 +48,9 @@ def keep_system_prompt(tx: Transaction, session_id: str, prompt: str) -> None:
 def add_usage(
     tx: Transaction, session_id: str, usage: Usage, billing: Billing, now: float, purpose: Purpose = Purpose.ANSWER
 ) -> None:
-    """Count what a model call used. Only an answer says which model and which provider a session has."""
+    """Count what a model call used. An auxiliary call does not say which model and which provider a session has."""
     _check(usage)
-    kept = billing if purpose is Purpose.ANSWER else Billing()
+    kept = Billing() if purpose.is_auxiliary else billing
     if not tx.sessions.add_usage(session_id, usage, kept, absolute=False):
         raise SessionNotFound(session_id)
     if usage != Usage():
