@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from functools import partial
 
-from segue.agent.compression import Compression, Wish
+from segue.agent.compression import Compression, need_of
 from segue.agent.door import Door
 from segue.agent.holding import Holder
 from segue.agent.late import Late
@@ -22,9 +22,7 @@ from segue.core.keys import KeyRules
 from segue.core.leases import Lease
 from segue.core.messages import Said, Spot, draft
 from segue.core.preferences import Preferences, encode
-from segue.core.pruning import KEPT_TURNS
 from segue.core.sessions import Kind, Session
-from segue.core.sizes import UNKNOWN_WINDOW, tokens_of_rest
 from segue.core.sources import SessionSource
 from segue.core.turns import Turn
 from segue.ports.agent import Agent, Task
@@ -46,6 +44,7 @@ from segue.sessions.commanding.acts import (
 from segue.sessions.finding import find_tip, get_id, get_session
 from segue.sessions.listing import list_sessions
 from segue.sessions.reading import view_of
+from segue.sessions.recording import keep_system_prompt
 from segue.sessions.starting import create_session, end_session
 from segue.sessions.turning import close_left_turn, find_broken_turn, find_unheard, give_up_turn
 
@@ -137,7 +136,7 @@ class Chat:
         runner = self._ready()
         self._undone.clear()
         message, watch = draft("user", content, now), self._watched(emit)
-        opening = self._opening(now, watch)
+        opening = self._opening(now, watch) if self.session_id is None else await self._claiming()
         is_well = await runner.answer(
             opening, message, watch, self.preferences, undo_from=undo_from, opened=self._opened
         )
@@ -148,7 +147,8 @@ class Chat:
         while is_well and (waiting := await self._kit.door.read(find_unheard, str(self.session_id))):
             for line in waiting:
                 watch(Steered(line.content))
-            is_well = await runner.answer(self._claim, None, watch, self.preferences, opened=self._opened)
+            claim = await self._claiming()
+            is_well = await runner.answer(claim, None, watch, self.preferences, opened=self._opened)
         self._offered = watch.offered or self._offered
         if is_well and self._kit.namer is not None:
             await self._kit.namer.consider(str(self.session_id))
@@ -168,7 +168,7 @@ class Chat:
             return False
         emit(Note("The last answer was cut off; it is carried on."))
         runner, watch = self._ready(), self._watched(emit)
-        is_well = await runner.carry_on(self._claim, broken.turn, watch, self.preferences)
+        is_well = await runner.carry_on(await self._claiming(), broken.turn, watch, self.preferences)
         await self._followed_up(runner, watch, is_well)
         return True
 
@@ -176,16 +176,14 @@ class Chat:
         """Go on from a summary of what was said first."""
         if self.session_id is None or self._kit.compression is None:
             raise InvalidSession("There is nothing to compress: nothing has been said yet.")
-        tip, lease = await self._kit.door.write(self._claim)
+        tip, lease = await self._kit.door.write(await self._claiming())
         await self._kit.holder.now_holds(lease)
         session = await self._kit.door.read(get_session, tip)
         view = await self._kit.door.read(view_of, tip)
-        turns = sum(message.role == "user" for message in view)
-        need = Need(session.context_window or UNKNOWN_WINDOW, tokens_of_rest(session.system_prompt or "", []))
-        if turns > 1:
-            await self._flush(lease, session, view, need, emit)
-        wish = Wish(need, max(min(turns // 4, KEPT_TURNS), 1), focus)
-        if await self._kit.compression.compress(lease, tip, wish, self._watched(emit)) is None:
+        if sum(message.role == "user" for message in view) > 1:
+            await self._flush(lease, session, view, need_of(session), emit)
+        done = await self._kit.compression.compress_on_request(lease, session, focus, self._watched(emit))
+        if done is None:
             emit(Note("There is nothing to compress yet: all of it is what was said last."))
 
     async def _flush(self, lease: Lease, session: Session, view: Sequence[Said], need: Need, emit: Emit) -> None:
@@ -209,6 +207,11 @@ class Chat:
     def stop(self) -> None:
         if self._runner is not None:
             self._runner.stop()
+
+    def abandon(self) -> None:
+        """Let go of the answer, and leave it open for whoever carries it on."""
+        if self._runner is not None:
+            self._runner.abandon()
 
     # Going from one session to another
 
@@ -295,8 +298,6 @@ class Chat:
 
         It has the title that somebody chose before it began, unless that is taken: then they are told.
         """
-        if self.session_id is not None:
-            return self._claim
         fresh = self._kit.new_session_id()
         began = datetime.fromtimestamp(now, self._kit.zone)
         session = Session(
@@ -331,11 +332,21 @@ class Chat:
         if self._kit.holder.has(tx, session_id):
             end_session(tx, session_id, LEFT, time.time())
 
-    def _claim(self, tx: Transaction) -> tuple[str, Lease]:
+    async def _claiming(self) -> Callable[[Transaction], tuple[str, Lease]]:
+        """Makes the conversation ours; stored without a system prompt, it gets the one of a session that begins now."""
+        session_id = str(self.session_id)
+        newest = await self._kit.door.read(lambda tx: get_session(tx, find_tip(tx, session_id)))
+        is_prompted = newest.system_prompt is not None
+        return partial(self._claim, prompt=None if is_prompted else self._kit.prompt(datetime.now(self._kit.zone)))
+
+    def _claim(self, tx: Transaction, prompt: str | None = None) -> tuple[str, Lease]:
         """The newest part of the conversation: it may have been compressed by a turn that was stopped just then."""
         assert self.session_id is not None
         tip = find_tip(tx, self.session_id)
-        return tip, self._claim_session(tx, tip)
+        lease = self._claim_session(tx, tip)
+        if prompt is not None and get_session(tx, tip).system_prompt is None:
+            keep_system_prompt(tx, tip, prompt)
+        return tip, lease
 
     def _claim_session(self, tx: Transaction, session_id: str) -> Lease:
         return self._kit.holder.claim(tx, session_id, get_session(tx, session_id).principal)

@@ -16,14 +16,14 @@ from segue.agent.footing import Footing
 from segue.agent.holding import Holds
 from segue.agent.remembering import readable, remember
 from segue.agent.summarising import Summariser, Summary
-from segue.core.compaction import Need, Plan, continued, plan
+from segue.core.compaction import Need, Plan, continued, plan, turns_kept_on_request
 from segue.core.events import Compressed, Event, Note, Reply
 from segue.core.leases import Lease
 from segue.core.messages import Said, draft
 from segue.core.pruning import Rules
 from segue.core.sessions import Session
 from segue.core.silence import FLUSH_REQUEST, is_silent
-from segue.core.sizes import tokens_of_all
+from segue.core.sizes import UNKNOWN_WINDOW, tokens_of_all, tokens_of_rest
 from segue.core.turns import FLUSH, Turn, TurnState
 from segue.core.usage import Purpose
 from segue.ports.agent import Agent, Task
@@ -97,6 +97,14 @@ class Compression:
             footing.lease, footing.turn = done.lease, done.turn or footing.turn
         shorter = await self._door.read(view_of, footing.turn.session_id)
         return shorter if tokens_of_all(shorter) < before else None
+
+    async def compress_on_request(
+        self, lease: Lease, session: Session, focus: str, emit: Emit, ending: Ending = nothing_else
+    ) -> "_Done | None":
+        """Go on in a child because somebody asked for it; nothing when there is nothing to be summarised."""
+        view = await self._door.read(view_of, session.id)
+        wish = Wish(need_of(session), turns_kept_on_request(view, self.rules.kept_turns), focus)
+        return await self.compress(lease, session.id, wish, emit, ending=ending)
 
     async def compress(
         self,
@@ -195,6 +203,11 @@ class _Done(NamedTuple):
     session: Session
     lease: Lease
     turn: Turn | None
+
+
+def need_of(session: Session) -> Need:
+    """For what a conversation is made shorter in which no model is being asked."""
+    return Need(session.context_window or UNKNOWN_WINDOW, tokens_of_rest(session.system_prompt or "", []))
 
 
 def _flushed(tx: Transaction, lease: Lease, turn: Turn, replies: Sequence[Reply]) -> None:

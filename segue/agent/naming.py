@@ -60,6 +60,6 @@ class Namer:
         await self._keep(first, answer.text if answer else "", answer)
 
     async def _keep(self, first: FirstExchange, text: str, answer: Reply | None) -> None:
-        title = chosen_title(text, first.asked)
+        chosen = chosen_title(text, first.asked)
         with suppress(SegueError):  # the conversation does without
-            await self._door.write(name_by_itself, first.session_id, title, answer, time.time())
+            await self._door.write(name_by_itself, first.session_id, chosen, answer, time.time())

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from segue import app, config
-from segue.agent.compression import Compression, Wish
+from segue.agent.compression import Compression
 from segue.agent.compression import Means as CompressionMeans
 from segue.agent.delegating import Workplace, delegate
 from segue.agent.door import Door
@@ -30,7 +30,6 @@ from segue.config.agents_settings import NamedAgentSettings
 from segue.config.chat_settings import Approval
 from segue.core.access import AccessRules
 from segue.core.attachments import Attachment
-from segue.core.compaction import Need
 from segue.core.errors import NoModel
 from segue.core.events import Compressed, Event, ToolCall
 from segue.core.inbound import Inbound
@@ -40,13 +39,12 @@ from segue.core.leases import Run
 from segue.core.lifecycle import Continue
 from segue.core.preferences import Preferences
 from segue.core.prompts import Place, subagent_prompt, system_prompt
-from segue.core.pruning import KEPT_TURNS
 from segue.core.reading import Reading, read
 from segue.core.routes import Route
 from segue.core.scope import OWNER, OWNER_AT_CONSOLE, Audience, Principal, Scope
 from segue.core.sessions import Session
 from segue.core.situation import Disguise, Earlier, Situation, across_platforms, options_of, situation_text
-from segue.core.sizes import UNKNOWN_WINDOW, tokens_of_rest
+from segue.core.sizes import UNKNOWN_WINDOW
 from segue.core.sources import API_SERVER, BATCH, UNATTENDED
 from segue.gateway.agreeing import Agreements
 from segue.gateway.answering import Staff
@@ -413,13 +411,11 @@ class Serving:
         if lane is None or session is None:
             return "There is nothing to compress: nothing has been said yet."
         compression = self._compression(holder, Opened(lane, session, Continue()))
-        need = Need(session.context_window or UNKNOWN_WINDOW, tokens_of_rest(session.system_prompt or "", []))
 
         def ending(tx: Transaction, compressed: Compressed) -> None:
             told(tx, compressed.sentence)
 
-        wish = Wish(need, KEPT_TURNS // 4, focus)
-        done = await compression.compress(holder.lease, session.id, wish, _shown, ending=ending)
+        done = await compression.compress_on_request(holder.lease, session, focus, _shown, ending)
         if done is None:
             return "There is nothing to compress yet: all of it is what was said last."
         return Compressed(done.session.id, done.session.title).sentence

@@ -99,9 +99,10 @@ def _export_there(
     there: "Asked", file: Path, source: tuple[str, ...], session_id: tuple[str, ...], secrets: Secrets, *, yes: bool
 ) -> None:
     """The same from another machine, a session at a time."""
-    from segue.cli.remote_sessions import every_session, exported  # only this needs it
+    from segue.cli.remote_sessions import every_session, exported, part_ids  # only this needs it
 
-    ids = list(session_id or every_session(there, source))
+    named = [part for one in session_id for part in part_ids(there, one)]
+    ids = list(dict.fromkeys(named)) if session_id else list(every_session(there, source))
     if not ids and source:
         raise NotFound("No conversation fits; nothing was written.")
     if file.is_file():

@@ -46,6 +46,18 @@ def exported(gateway: Asked, session_id: str) -> dict[str, Any]:
     return found
 
 
+def part_ids(gateway: Asked, wanted: str) -> list[str]:
+    """The sessions of a conversation, from its beginning."""
+    found: list[str] = gateway.ask("sessions.get", {"id": wanted})["parts"]
+    return found
+
+
+def conversation(gateway: Asked, wanted: str) -> dict[str, Any]:
+    """A conversation as an export has it: its newest part, with those before it under `earlier`."""
+    *earlier, tip = (exported(gateway, one) for one in part_ids(gateway, wanted))
+    return tip | {"earlier": earlier}
+
+
 def every_session(gateway: Asked, sources: tuple[str, ...]) -> Iterator[str]:
     """The ids of everything that is there, page by page."""
     offset = 0

@@ -19,7 +19,9 @@ from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.text import count
 from segue.ports.store import Transaction, TrashEntry
 from segue.sessions import attaching, discarding, finding
+from segue.sessions.minding import Hand
 from segue.storage.store import SqlStore
+from segue.upkeep.living import is_gone, this_run
 from segue.upkeep.rescuing import KEPT
 
 if TYPE_CHECKING:
@@ -83,17 +85,20 @@ def delete(wanted: tuple[str, ...], purge: bool, yes: bool, dry_run: bool, there
 @click.command()
 @click.option("--older-than", default=90.0, show_default=True, metavar="DAYS", help="Days without activity.")
 @click.option("--source", multiple=True, help="Only this platform (may be repeated).")
+@click.option("--include-idle", is_flag=True, help="Also open conversations, unless somebody works in them.")
 @YES
 @DRY_RUN
-def prune(older_than: float, source: tuple[str, ...], yes: bool, dry_run: bool) -> None:
+def prune(older_than: float, source: tuple[str, ...], include_idle: bool, yes: bool, dry_run: bool) -> None:
     """Move ended conversations without recent activity into the trash. Open and pinned ones stay."""
     _check_days(older_than)
     now = time.time()
     before = now - older_than * DAY
+    idle = Hand(this_run("segue sessions").id, is_gone) if include_idle else None
     with app.open_store() as store:
-        found = store.read(OWNER_AT_CONSOLE, discarding.find_prunable, before, source)
+        found = store.read(OWNER_AT_CONSOLE, discarding.find_prunable, before, source, idle)
         if not found:
-            note(f"No ended conversation has been quiet for {older_than:g} days.")
+            which = "unused" if include_idle else "ended"
+            note(f"No {which} conversation has been quiet for {older_than:g} days.")
             return
         say(f"Into the trash: {count(len(found), 'conversation')}.", bold=True)
         table(*session_table(found[:_SHOWN], now))
@@ -106,7 +111,7 @@ def prune(older_than: float, source: tuple[str, ...], yes: bool, dry_run: bool) 
         with progress("Pruning", len(found)) as advance:
             gone: list[TrashEntry] = []
             for session in found:
-                gone += store.write(OWNER_AT_CONSOLE, discarding.prune_conversation, session.id, before, now)
+                gone += store.write(OWNER_AT_CONSOLE, discarding.prune_conversation, session.id, before, now, idle)
                 advance(1)
     kept = app.settings().retention.trash_days
     say(f"{count(len(gone), 'session')} moved to the trash for {count(kept, 'day')}.")

@@ -34,6 +34,7 @@ _MOST = 10**9
         "stats": ("segue.cli.status", "stats", "Count conversations and messages."),
         "delete": ("segue.cli.removing", "delete", "Move conversations into the trash, or remove every trace."),
         "prune": ("segue.cli.removing", "prune", "Move old, ended conversations into the trash."),
+        "end": ("segue.cli.ending", "end", "End conversations that are open; -r goes on with them."),
         "archive": ("segue.cli.marking", "archive", "Put conversations aside."),
         "unarchive": ("segue.cli.marking", "unarchive", "Bring archived conversations back."),
         "pin": ("segue.cli.marking", "pin", "Keep conversations from being pruned."),

@@ -32,18 +32,18 @@ def show(
 ) -> None:
     """Read a conversation from its beginning, all its parts in order."""
     if there:
-        from segue.cli.remote_sessions import exported, parts_of  # only this needs it
+        from segue.cli.remote_sessions import conversation, parts_of  # only this needs it
 
         gateway, wanted = there, " ".join(words)
         if as_json:
-            show_json(exported(gateway, wanted))
+            show_json(conversation(gateway, wanted))
             return
         _show(parts_of(gateway, wanted, around), around, raw=raw)
         return
     with app.open_for_reading() as store:
         session_id = store.read(OWNER_AT_CONSOLE, finding.get_id, " ".join(words))
         if as_json:
-            show_json(store.read(OWNER_AT_CONSOLE, exporting.export_session, session_id))
+            show_json(store.read(OWNER_AT_CONSOLE, exporting.export_conversation, session_id))
             return
         if around is None:
             parts = store.read(OWNER_AT_CONSOLE, reading.transcript_of, session_id)

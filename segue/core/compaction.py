@@ -39,6 +39,15 @@ class Plan(NamedTuple):
     kept: list[Said]
 
 
+def turns_kept_on_request(view: Sequence[Said], protect_last_n: int) -> int:
+    """How many of the last turns `/compress` keeps word for word: a quarter, at least one and at most `protect_last_n`.
+
+    Somebody who asks for it wants a conversation to become shorter that may not be long yet.
+    """
+    turns = sum(message.role == "user" and message.seq != SUMMARY_SEQ for message in view)
+    return max(min(turns // 4, protect_last_n), 1)
+
+
 def plan(view: Sequence[Said], most_tokens: int, most_turns: int = KEPT_TURNS) -> Plan | None:
     """The cut that keeps as much as allowed; nothing when there is nothing to be summarised."""
     summary = _taken_apart(view[0].content or "")[0] if view and view[0].seq == SUMMARY_SEQ else ""

@@ -1,7 +1,9 @@
 """A title for a conversation, from whoever is asked for one."""
 
 import re
+from typing import NamedTuple
 
+from segue.core.sessions import TitleSource
 from segue.core.text import shorten
 from segue.core.titles import fitted_title, title_from
 
@@ -20,10 +22,17 @@ def title_request(asked: str, answered: str) -> str:
     return f"Person: {shorten(asked, _LONGEST_SOURCE)}\n\nAgent: {shorten(answered, _LONGEST_SOURCE)}"
 
 
-def chosen_title(answer: str, asked: str) -> str | None:
+class ChosenTitle(NamedTuple):
+    title: str | None
+    source: TitleSource
+
+
+def chosen_title(answer: str, asked: str) -> ChosenTitle:
     """The title that an answer gives; if it gives none, the first words of what was asked."""
     first = next((line for line in answer.splitlines() if line.strip()), "")
     while (bare := _AROUND.sub("", first)) != first:
         first = bare
     is_title = 0 < len(first) <= _MOST_CHARACTERS and len(first.split()) <= _MOST_WORDS
-    return (fitted_title(first) if is_title else None) or title_from(asked)
+    if is_title and (title := fitted_title(first)):
+        return ChosenTitle(title, TitleSource.MODEL)
+    return ChosenTitle(title_from(asked), TitleSource.FIRST_WORDS)

@@ -17,6 +17,8 @@ class Kind(StrEnum):
 class TitleSource(StrEnum):
     USER = "user"
     MODEL = "model"
+    FIRST_WORDS = "first_words"
+    """Cut from the first user message, because no model gave a title."""
     LINEAGE = "lineage"
     IMPORT = "import"
 

@@ -99,6 +99,11 @@ class Purpose(StrEnum):
     """Sums that somebody else counted."""
     IMPORT = "import"
 
+    @property
+    def is_auxiliary(self) -> bool:
+        """True for what is asked beside the conversation, maybe of another model than the one that answers."""
+        return self in (Purpose.SUMMARY, Purpose.TITLE, Purpose.FLUSH, Purpose.RECALL)
+
 
 class Spent(NamedTuple):
     """What was used at one moment: a row of the table `usage`."""

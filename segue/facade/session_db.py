@@ -32,7 +32,9 @@ from segue.sessions import (
     titling,
 )
 from segue.sessions.importing import OnConflict
+from segue.sessions.minding import Hand
 from segue.sessions.searching import Sort, Wish
+from segue.upkeep.living import is_gone, this_run
 
 
 class SessionDB:
@@ -379,11 +381,17 @@ class SessionDB:
         self._store.write(self._scope, discarding.discard_conversation, session_id, time.time())
         return True
 
-    def prune_sessions(self, older_than_days: float = 90, source: str | None = None) -> int:
-        """Move ended conversations without activity for that long into the trash; how many sessions went."""
+    def prune_sessions(
+        self, older_than_days: float = 90, source: str | None = None, *, include_idle: bool = False
+    ) -> int:
+        """Move ended conversations without activity for that long into the trash; how many sessions went.
+
+        With `include_idle` also open ones that nobody works in.
+        """
         now = time.time()
         sources = (source,) if source else ()
-        return len(self._store.write(self._scope, discarding.prune, now - older_than_days * DAY, now, sources))
+        idle = Hand(this_run("segue").id, is_gone) if include_idle else None
+        return len(self._store.write(self._scope, discarding.prune, now - older_than_days * DAY, now, sources, idle))
 
     # The store itself
 

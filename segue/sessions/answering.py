@@ -21,7 +21,7 @@ from segue.core.silence import is_silent
 from segue.core.situation import Earlier
 from segue.core.streaming import balanced
 from segue.core.text import one_line, shorten
-from segue.core.turns import ANSWER, Turn, TurnState
+from segue.core.turns import Turn, TurnState
 from segue.ports.store import Transaction
 from segue.sessions import turning
 from segue.sessions.accepting import SUMMARISED
@@ -109,7 +109,7 @@ def begin_answer(tx: Transaction, batch: Batch, house: House, claim: Claim) -> B
     opened = open_session(tx, arrival, _rules_now(tx, house))
     if isinstance(opened.decision, Start | Reset):
         owe_farewell(tx, before, opened, f"{batch.turn_id}-farewell", batch.run_id, batch.now)
-    if isinstance(opened.decision, Start | Reset) or _is_bare(tx, opened.session):
+    if isinstance(opened.decision, Start | Reset) or opened.session.system_prompt is None:
         opened = furnish(tx, opened, house)
         _tell_reset(tx, opened, first, house)
     lease = claim(tx, opened.session.id, opened.session.principal)
@@ -199,12 +199,6 @@ _ENDS = {
 }
 
 
-def _is_bare(tx: Transaction, session: Session) -> bool:
-    """Whether a session was begun from outside, with or without words, and nobody has told it yet where it is."""
-    is_untold = session.system_prompt is None and session.model_config is None
-    return is_untold and (not session.message_count or tx.turns.latest(session.id, ANSWER) is None)
-
-
 def is_waiting(tx: Transaction, entry: Entry) -> bool:
     """Whether it still waits, and not in its place the words that stood behind it."""
     found = tx.inbox.find(entry.id)
@@ -236,7 +230,7 @@ def message_of(entry: Entry) -> Draft:
 
 
 def furnish(tx: Transaction, opened: Opened, house: House) -> Opened:
-    """A session that begins is told where it is, and takes over what the last one chose."""
+    """Give a session a system prompt; when nothing was chosen in it yet, it takes over what the last one chose."""
     session, earlier, chosen = opened.session, None, Preferences()
     if reset := tx.lanes.reset_into(session.id):
         old = tx.sessions.find(session.reset_from or "")
@@ -244,8 +238,8 @@ def furnish(tx: Transaction, opened: Opened, house: House) -> Opened:
         if old is not None and old.message_count:
             earlier = Earlier(SessionId(old.id), instant(session.started_at), reset.reason)
     prompt = house.prompt(tx, opened, earlier)
-    tx.sessions.change(session.id, system_prompt=prompt, model_config=encode(chosen))
-    furnished = session._replace(system_prompt=prompt, model_config=encode(chosen))
+    furnished = session._replace(system_prompt=prompt, model_config=session.model_config or encode(chosen))
+    tx.sessions.change(session.id, system_prompt=prompt, model_config=furnished.model_config)
     return opened._replace(session=furnished)
 
 

@@ -37,12 +37,13 @@ def has_background_work(tx: Transaction, lane: Lane | None) -> bool:
 
 def mark_lost(tx: Transaction, is_gone: IsGone, now: float) -> int:
     """Say of every process whose keeper is no more that it was taken along; how many there were."""
-    lost = [process for process in tx.processes.running() if _has_lost_its_run(tx, process, is_gone)]
+    lost = [process for process in tx.processes.running() if not has_keeper(tx, process, is_gone)]
     for process in lost:
         end_process(tx, process.id, ProcessState.LOST, None, now)
     return len(lost)
 
 
-def _has_lost_its_run(tx: Transaction, process: Process, is_gone: IsGone) -> bool:
+def has_keeper(tx: Transaction, process: Process, is_gone: IsGone) -> bool:
+    """True if the program that started a process still runs."""
     run = tx.leases.find_run(process.run_id)
-    return run is None or run.ended_at is not None or is_gone(run)
+    return run is not None and run.ended_at is None and not is_gone(run)

@@ -10,8 +10,11 @@ from segue.core.sessions import Listed, Session
 from segue.core.spelling import dumps
 from segue.ports.store import Filter, Transaction, TrashEntry
 from segue.sessions.calling import forget_calls
+from segue.sessions.ending import is_in_use, seize
 from segue.sessions.exporting import export_session
 from segue.sessions.finding import find_conversation, find_successor, get_session
+from segue.sessions.leasing import release
+from segue.sessions.minding import Hand
 from segue.sessions.titling import free_title
 
 
@@ -122,35 +125,52 @@ def empty_trash(tx: Transaction, before: float | None = None) -> list[TrashEntry
     return entries
 
 
-def find_prunable(tx: Transaction, before: float, sources: Collection[str] = ()) -> list[Listed]:
+def find_prunable(
+    tx: Transaction, before: float, sources: Collection[str] = (), idle: Hand | None = None
+) -> list[Listed]:
     """Ended conversations without activity since a moment; never one that is open or pinned in any of its parts.
 
-    A subagent goes with the conversation that started it.
+    With `idle` also open ones, unless somebody works in them. A subagent goes with the conversation that started it.
     """
-    wanted = Filter(sources=tuple(sources), inactive_since=before, ended=True, pinned=False, archived=None)
+    ended = True if idle is None else None
+    wanted = Filter(sources=tuple(sources), inactive_since=before, ended=ended, pinned=False, archived=None)
     found = tx.sessions.listed(wanted, limit=None, offset=0)
     tops = [one for one in found if one.spawned_by is None or tx.sessions.find(one.spawned_by) is None]
-    return [
-        one for one in tops if all(_is_over(get_session(tx, part), before) for part in find_conversation(tx, one.id))
-    ]
+    return [one for one in tops if all(_is_over(tx, part, before, idle) for part in _parts(tx, one.id))]
 
 
-def prune(tx: Transaction, before: float, now: float, sources: Collection[str] = ()) -> list[TrashEntry]:
+def prune(
+    tx: Transaction, before: float, now: float, sources: Collection[str] = (), idle: Hand | None = None
+) -> list[TrashEntry]:
     """Move every prunable conversation into the trash."""
-    found = find_prunable(tx, before, sources)
-    return [entry for session in found for entry in prune_conversation(tx, session.id, before, now)]
+    found = find_prunable(tx, before, sources, idle)
+    return [entry for session in found for entry in prune_conversation(tx, session.id, before, now, idle)]
 
 
-def prune_conversation(tx: Transaction, session_id: str, before: float, now: float) -> list[TrashEntry]:
+def prune_conversation(
+    tx: Transaction, session_id: str, before: float, now: float, idle: Hand | None = None
+) -> list[TrashEntry]:
     """Move one conversation into the trash, if it still is prunable and has not gone with another end of it."""
     if tx.sessions.find(session_id) is None:
         return []
-    parts = [get_session(tx, part) for part in find_conversation(tx, session_id)]
-    return discard_conversation(tx, session_id, now) if all(_is_over(part, before) for part in parts) else []
+    parts = _parts(tx, session_id)
+    if not all(_is_over(tx, part, before, idle) for part in parts):
+        return []
+    taken = [lease for part in parts if part.is_open and idle for lease in seize(tx, part, idle)]
+    gone = discard_conversation(tx, session_id, now)
+    for lease in taken:
+        release(tx, lease)
+    return gone
 
 
-def _is_over(session: Session, before: float) -> bool:
-    return not session.is_open and not session.pinned and session.last_active_at < before
+def _parts(tx: Transaction, session_id: str) -> list[Session]:
+    return [get_session(tx, part) for part in find_conversation(tx, session_id)]
+
+
+def _is_over(tx: Transaction, session: Session, before: float, idle: Hand | None) -> bool:
+    if session.pinned or session.last_active_at >= before:
+        return False
+    return not session.is_open or (idle is not None and not is_in_use(tx, session, idle.is_gone))
 
 
 def _free(tx: Transaction, session: Session, notes: list[str]) -> Session:

@@ -21,6 +21,12 @@ def export_session(tx: Transaction, session_id: str) -> dict[str, Any]:
     return session_to_json(session, _tags(tx, session)) | {"messages": messages} | usage
 
 
+def export_conversation(tx: Transaction, session_id: str) -> dict[str, Any]:
+    """A conversation, whichever part is named: its newest part as in an export, the ones before it under `earlier`."""
+    *earlier, tip = (export_session(tx, part.id) for part in find_parts(tx, session_id))
+    return tip | {"earlier": earlier}
+
+
 def export_lines(
     tx: Transaction,
     write: Callable[[str], object],

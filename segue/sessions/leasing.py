@@ -64,6 +64,13 @@ def find_holder(tx: Transaction, name: str, is_gone: IsGone) -> Run | None:
     return run if run is not None and _is_alive(run, is_gone) else None
 
 
+def is_held(tx: Transaction, name: str, is_gone: IsGone) -> bool:
+    """True if somebody works on something now; whose run the scope cannot see, they are taken to be alive."""
+    held = _unexpired(tx, name)
+    run = tx.leases.find_run(held.owner) if held is not None else None
+    return _is_alive(run, is_gone) if run is not None else held is not None and not tx.scope.sees_all
+
+
 def hold(tx: Transaction, lease: Lease) -> None:
     """Make sure, in the transaction that relies on it, that a lease is still ours; and keep it a while longer."""
     if not tx.leases.hold(lease, LEASE_SECONDS):

@@ -48,9 +48,10 @@ def keep_system_prompt(tx: Transaction, session_id: str, prompt: str) -> None:
 def add_usage(
     tx: Transaction, session_id: str, usage: Usage, billing: Billing, now: float, purpose: Purpose = Purpose.ANSWER
 ) -> None:
-    """Count what a model call used."""
+    """Count what a model call used. An auxiliary call does not say which model and which provider a session has."""
     _check(usage)
-    if not tx.sessions.add_usage(session_id, usage, billing, absolute=False):
+    kept = Billing() if purpose.is_auxiliary else billing
+    if not tx.sessions.add_usage(session_id, usage, kept, absolute=False):
         raise SessionNotFound(session_id)
     if usage != Usage():
         _note(tx, get_session(tx, session_id), usage, billing, now, purpose)

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from segue.core.errors import TitleTaken
 from segue.core.events import Reply
+from segue.core.naming import ChosenTitle
 from segue.core.sessions import Kind, Session, TitleSource, standing
 from segue.core.titles import clean_title, next_title, split_title
 from segue.core.usage import Purpose
@@ -67,7 +68,9 @@ def find_unnamed(tx: Transaction, session_id: str) -> FirstExchange | None:
     return FirstExchange(first.id, asked, answered) if asked and answered else None
 
 
-def name_by_itself(tx: Transaction, session_id: str, title: str | None, answer: Reply | None, now: float) -> str | None:
+def name_by_itself(
+    tx: Transaction, session_id: str, chosen: ChosenTitle, answer: Reply | None, now: float
+) -> str | None:
     """Give a conversation a title that nobody chose, unless it has one by now; what finding it cost is counted.
 
     It may have been compressed meanwhile: its newest part gets the title.
@@ -76,11 +79,12 @@ def name_by_itself(tx: Transaction, session_id: str, title: str | None, answer: 
     tip = parts[-1]
     if answer is not None:
         add_usage(tx, tip.id, answer.usage, answer.billing, now, Purpose.TITLE)
+    title = chosen.title
     if title is None or any(map(_is_named, parts)):
         return tip.title
     holder = tx.sessions.holder_of(tip.principal, title)
     free = title if holder is None else free_title(tx, tip.principal, title)
-    return set_title(tx, tip.id, free, TitleSource.MODEL)
+    return set_title(tx, tip.id, free, chosen.source)
 
 
 def _is_named(part: Session) -> bool:

@@ -36,11 +36,11 @@ from segue.storage.ownership import check_age
 from segue.storage.patience import PATIENCE, patiently
 from segue.storage.postgres_address import place_of
 from segue.storage.postgres_connection import PostgresConnection, our_errors
-from segue.storage.postgres_schema import POLICIES, SCHEMA, WHOLE_VIEW, declare_all, open_to_all
+from segue.storage.postgres_schema import POLICIES, SCHEMA, WHOLE_VIEW, declare_all, missing_in, open_to_all
 from segue.storage.postgres_search import FORGET_WORDS, PostgresSearch, words_of
 from segue.storage.postgres_sequences import advance_sequences, lagging_sequences
 from segue.storage.probing import no_second_attempt, probe_writes
-from segue.storage.schema import SCHEMA_VERSION, SHARED_MIGRATIONS, TABLES
+from segue.storage.schema import SCHEMA_VERSION, SHARED_MIGRATIONS, TABLES, add_columns
 from segue.storage.sql import Executor, LaggingSequence
 
 OLDEST_SERVER = 140_000
@@ -288,9 +288,9 @@ class PostgresEngine:
     def _prepare(self, connection: PostgresConnection) -> None:
         connection.begin(OWNER_AT_CONSOLE, read_only=True)
         self._check_server(connection)
-        version = self._version(connection)
+        is_complete = self._version(connection) == SCHEMA_VERSION and not missing_in(connection)
         connection.commit()
-        if version < SCHEMA_VERSION:
+        if not is_complete:
             if self._is_read_only:
                 raise SchemaTooOld(f"{self.place} is not ready for this Segue; open it once for writing to make it so.")
             self._make_tables(connection)
@@ -365,6 +365,7 @@ class PostgresEngine:
             connection.rows(f"SELECT pg_advisory_xact_lock({_MAKING_TABLES})")
             version = self._version(connection)
             if version >= SCHEMA_VERSION:
+                add_columns(connection, missing_in(connection))
                 connection.commit()
                 return
             declare_all(connection)

@@ -102,6 +102,16 @@ class PostgresConnection(Executor):
                 WHERE n.nspname = :schema AND c.relname = :table)"""
         return {str(row[0]) for row in self.rows(sql, {"schema": SCHEMA, "table": table})}
 
+    def columns_by_table(self) -> dict[str, set[str]]:
+        sql = """
+            SELECT c.relname, a.attname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+            JOIN pg_namespace n ON n.oid = c.relnamespace
+            WHERE n.nspname = :schema AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped"""
+        found: dict[str, set[str]] = {}
+        for table, column in self.rows(sql, {"schema": SCHEMA}):
+            found.setdefault(str(table), set()).add(str(column))
+        return found
+
     def begin(self, scope: Scope, *, read_only: bool = False, isolation: str = "REPEATABLE READ") -> None:
         """Begin a transaction in which only what a scope may see is there, whatever is asked."""
         self._transactions += 1

@@ -1,10 +1,11 @@
 """The wanted shape of the database, and the numbered steps that lead to it.
 
 Tables are declared once, column by column. A new column is only added to its declaration: opening an older file adds
-what is missing. Steps that change data or indexes are numbered migrations, each one transaction.
+what is missing, and so does opening one that has the same version and lacks a simple column. Steps that change data or
+indexes are numbered migrations, each one transaction.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple, Protocol
 
 SCHEMA_VERSION = 11
@@ -18,6 +19,11 @@ class Column(NamedTuple):
     @property
     def sql(self) -> str:
         return f"{self.name} {self.type} {self.rule}".rstrip()
+
+    @property
+    def is_simple(self) -> bool:
+        """True if it can be added to a table with rows: it may be empty, or has a default."""
+        return "PRIMARY KEY" not in self.rule and ("NOT NULL" not in self.rule or "DEFAULT" in self.rule)
 
 
 IDENTITY = "PRIMARY KEY AUTOINCREMENT"
@@ -577,6 +583,24 @@ SHARED_MIGRATIONS: dict[int, Migration] = {5: _note_earlier_usage}
 
 MIGRATIONS: dict[int, Migration] = {3: _index_anew, 11: _note_blocks, **SHARED_MIGRATIONS}
 """Steps that cannot be said as a declaration, by the version they lead to."""
+
+
+def missing_columns(found: Mapping[str, Collection[str]], tables: Iterable[Table] = TABLES) -> list[tuple[str, Column]]:
+    """The simple columns that tables which are there lack, by the columns that were found in each."""
+    return [
+        (table.name, column)
+        for table in tables
+        for column in table.columns
+        if found.get(table.name) and column.is_simple and column.name not in found[table.name]
+    ]
+
+
+def add_columns(database: Definer, missing: Iterable[tuple[str, Column]], indexes: Iterable[str] = INDEXES) -> None:
+    """Add what was missing, and the indexes that went with it."""
+    for table, column in missing:
+        database.run(f"ALTER TABLE {table} ADD COLUMN {column.sql}")
+    for index in indexes:
+        database.run(index)
 
 
 def declare(database: Definer, tables: Iterable[Table] = TABLES, indexes: Iterable[str] = INDEXES) -> None:

@@ -31,7 +31,7 @@ from segue.storage.connection import READING, WRITING, SqliteConnection, sqlite_
 from segue.storage.faults import our_errors, translated
 from segue.storage.ownership import APPLICATION_ID, check_age, is_ours
 from segue.storage.patience import MOMENT, patiently
-from segue.storage.schema import MIGRATIONS, SCHEMA_VERSION, declare
+from segue.storage.schema import MIGRATIONS, SCHEMA_VERSION, TABLES, Column, add_columns, declare, missing_columns
 from segue.storage.search_index import create_index, forget_deleted
 from segue.storage.sql import Executor, LaggingSequence
 from segue.storage.turnstile import Turnstile
@@ -267,7 +267,8 @@ class SqliteEngine:
                 self._is_immutable = True
                 connection = SqliteConnection(self.path, writes=False, is_immutable=True)
                 version = self._version(connection)
-        if version < SCHEMA_VERSION:
+            is_complete = version == SCHEMA_VERSION and not self._missing_columns(connection)
+        if not is_complete:
             raise SchemaTooOld(f"{self.path} is from an older Segue; open it once for writing to bring it up to date.")
         return connection
 
@@ -291,6 +292,12 @@ class SqliteEngine:
         self._choose_journal(connection)
         if version < SCHEMA_VERSION:
             self._migrate(connection)
+        elif self._missing_columns(connection):
+            with connection.transaction(WRITING):
+                add_columns(connection, self._missing_columns(connection))  # unless another process was faster
+
+    def _missing_columns(self, connection: SqliteConnection) -> list[tuple[str, Column]]:
+        return missing_columns({table.name: connection.columns_of(table.name) for table in TABLES})
 
     def _version(self, connection: SqliteConnection) -> int:
         """The schema version of our file, 0 for an empty one; anything else is refused."""

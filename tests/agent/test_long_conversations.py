@@ -22,6 +22,7 @@ from segue.core.events import Compressed, Event, Failed, Note, Reply, ToolCall, 
 from segue.core.messages import SUMMARY_SEQ, Message, draft, said
 from segue.core.pruning import Pruning, Rules
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.core.sessions import Session
 from segue.core.silence import FLUSH_REQUEST
 from segue.core.sizes import tokens_of_all
 from segue.core.usage import Billing, Purpose, Usage
@@ -29,8 +30,10 @@ from segue.ports.model import Request
 from segue.ports.store import Transaction
 from segue.sessions.commanding.acts import Compress
 from segue.sessions.compressing import compress_session
-from segue.sessions.finding import find_parts, find_tip, get_id
+from segue.sessions.finding import find_parts, find_tip, get_id, get_session
 from segue.sessions.reading import view_of
+from segue.sessions.recording import add_usage
+from segue.sessions.starting import create_session
 from segue.sessions.titling import set_title
 from segue.storage.store import SqlStore
 from segue.tools import session_search
@@ -514,6 +517,23 @@ def test_compress_by_hand(store: SqlStore) -> None:
     ]
 
 
+@pytest.mark.parametrize(("protect_last_n", "kept"), [(20, ["fact 6", "fact 7"]), (1, ["fact 7"])])
+def test_by_hand_no_more_turns_are_kept_than_are_protected(
+    store: SqlStore, protect_last_n: int, kept: list[str]
+) -> None:
+    agent = Loop([Scripted(lambda _: Reply("Noted."))], [])
+    place = Place(store, agent, summariser=Summariser(None), rules=Rules(kept_turns=protect_last_n))
+
+    async def work() -> None:
+        for number in range(8):
+            await place.say(f"fact {number}")
+        await place.chat.compress("", place.events.append)
+
+    run(place, work)
+    view = store.read(OWNER, view_of, str(place.chat.session_id))
+    assert [message.content for message in view[1:] if message.role == "user"] == kept
+
+
 def test_two_who_compress_at_once_make_one_child(store: SqlStore) -> None:
     place = Place(store, Loop([Scripted(lambda _: Reply("Noted."))], []), summariser=Summariser(None))
 
@@ -567,6 +587,25 @@ def test_a_conversation_is_named_after_its_first_exchange(store: SqlStore) -> No
     assert [one.purpose for one in store.read(OWNER, lambda tx: tx.ledger.of(session.id))].count(Purpose.TITLE) == 1
 
 
+ANSWERED = Billing("big-1", "provider", "http://127.0.0.1:1", "api")
+ASKED_ASIDE = [Purpose.TITLE, Purpose.SUMMARY, Purpose.FLUSH, Purpose.RECALL]
+
+
+@pytest.mark.parametrize("purpose", ASKED_ASIDE)
+def test_the_model_of_a_session_is_the_one_that_answered_last(store: SqlStore, purpose: Purpose) -> None:
+    def work(tx: Transaction) -> None:
+        create_session(tx, Session("a", "cli", started_at=1.0))
+        add_usage(tx, "a", Usage(10, 2, api_call_count=1), ANSWERED, 2.0)
+        small = Billing("tiny-1", "elsewhere", "http://127.0.0.1:2", "api", "estimated", "table", "1")
+        add_usage(tx, "a", Usage(3, 1, api_call_count=1, estimated_cost_usd=0.5), small, 3.0, purpose)
+
+    store.write(OWNER, work)
+    session = store.read(OWNER, get_session, "a")
+    assert (session.model, session.billing_provider, session.billing_base_url) == ANSWERED[:3]
+    assert (session.input_tokens, session.api_call_count, session.estimated_cost_usd) == (13, 2, 0.5)
+    assert [one.model for one in store.read(OWNER, lambda tx: tx.ledger.of("a"))] == ["big-1", "tiny-1"]
+
+
 def test_a_title_set_by_hand_stays_also_in_a_race(store: SqlStore) -> None:
     def answer(_: Request) -> Reply:
         store.write(OWNER, set_title, str(place.chat.session_id), "Mine")
@@ -604,8 +643,8 @@ def test_without_a_model_the_first_words_are_the_title_and_a_clash_takes_a_numbe
 
     run(place, work)
     found = store.read(OWNER, lambda tx: [tx.sessions.find(name) for name in ("run-0", "run-1", "run-2", "run-3")])
-    titles = [session.title for session in found if session]
-    assert titles == ["soup with leeks", "soup with leeks #2"]
+    titles = [(session.title, session.title_source) for session in found if session]
+    assert titles == [("soup with leeks", "first_words"), ("soup with leeks #2", "first_words")]
 
 
 def title_of(store: SqlStore, place: Place) -> str | None:
@@ -685,7 +724,8 @@ def test_a_title_never_keeps_anybody_waiting(store: SqlStore) -> None:
     run(place, work)
     session = store.read(OWNER, lambda tx: tx.sessions.find(str(place.chat.session_id)))
     assert session is not None
-    assert session.title == "soup with leeks", "whoever leaves before it is there has the first words"
+    title = "soup with leeks"  # whoever leaves before the model has answered gets the first words
+    assert (session.title, session.title_source) == (title, "first_words")
 
 
 def test_a_title_that_takes_long_is_not_in_the_way_of_the_next(store: SqlStore) -> None:

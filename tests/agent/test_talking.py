@@ -3,7 +3,7 @@
 import asyncio
 import time
 from dataclasses import replace
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -411,6 +411,34 @@ def test_a_conversation_that_was_compressed_meanwhile_goes_on_in_its_newest_part
     run(place, work)
     assert place.chat.session_id == "child"
     assert [said for _, said in place.rows()] == ["so far", "again", "You said again."]
+
+
+@pytest.mark.parametrize("way", ["resume", "branch", "carry on"])
+@pytest.mark.parametrize("stored", [None, "", "Be brief."])
+def test_a_session_stored_without_a_system_prompt_gets_one(store: SqlStore, way: str, stored: str | None) -> None:
+    store.write(OWNER, create_session, Session("old", "cli", started_at=1.0, system_prompt=stored))
+    store.write(OWNER, append_message, "old", draft("user", "hello", time.time()))
+    if way == "carry on":
+        turn = Turn("turn", "old", "run-of-old", TurnState.RUNNING, 1, 1, time.time())
+        store.write(OWNER, lambda tx: tx.turns.insert(turn))
+    model = Scripted(echo)
+    place = Place(store, Loop([model], []))
+
+    async def work() -> None:
+        if way == "branch":
+            await place.chat.branch("old")
+        else:
+            await place.chat.resume("old")
+        assert await place.chat.take_up(place.events.append) is (way == "carry on")
+        await place.say("again")
+        await place.say("and again")
+
+    run(place, work)
+    expected = f"Begun {datetime.now(UTC):%Y}" if stored is None else stored
+    assert {request.system for request in model.asked} == {expected}
+    session = store.read(OWNER, lambda tx: tx.sessions.find(str(place.chat.session_id)))
+    assert session is not None
+    assert session.system_prompt == expected
 
 
 def test_what_was_said_is_kept_while_its_agent_is_being_made_ready(store: SqlStore) -> None:

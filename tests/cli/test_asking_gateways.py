@@ -129,6 +129,27 @@ def test_conversations_are_fetched_whole_from_another_machine(there: There, run:
     assert taken.returncode == 0, taken.stderr
 
 
+@pytest.mark.parametrize(
+    "look",
+    [("show", "Tale", "--json"), ("show", "tale-1", "--json"), ("export", "-", "--session-id", "Tale")],
+    ids=" ".join,
+)
+def test_every_part_of_a_conversation_is_fetched(there: There, run: Run, look: tuple[str, ...]) -> None:
+    parts: list[dict[str, Any]] = [
+        {"id": "tale-1", "title": "Tale", "messages": [{"role": "user", "content": "Once", "timestamp": 1.0}]},
+        {"id": "tale-2", "title": "Tale #2", "parent_session_id": "tale-1"},
+    ]
+    with SessionDB(there.home / "state.db") as db:
+        db.import_sessions([{"source": "cli", "started_at": 1.0} | part for part in parts])
+    told = asked(there, run, "sessions", *look)
+    itself = run("sessions", *look, SEGUE_HOME=str(there.home))
+    with SessionDB(there.home / "state.db") as db:
+        for part in parts:
+            db.delete_session(part["id"])
+    assert (told.stdout, told.returncode) == (itself.stdout, 0)
+    assert told.stdout.count('"id":"tale-') == len(parts)
+
+
 def test_the_gateway_of_this_home_is_asked_without_a_token_of_yours(there: There, run: Run) -> None:
     asked = run("gateway", "call", "sessions.list", "--params", '{"limit": 2}', SEGUE_HOME=str(there.home))
     assert asked.returncode == 0, asked.stderr

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import re
 import shlex
 import shutil
@@ -16,7 +17,7 @@ import pytest
 from homes import Beside
 from model_server import ModelServer
 from terminal import Terminal
-from waiting import DEADLINE
+from waiting import DEADLINE, wait_until
 
 from segue import SessionDB, __version__
 
@@ -63,6 +64,22 @@ FIXTURES: list[dict[str, Any]] = [
         "chunkSize": 20,
     },
     {"match": {"userMessage": "tell me a saga"}, "response": {"content": LONG[:800]}, "latency": 20, "chunkSize": 20},
+    *(
+        {
+            "match": {"userMessage": f"tell me an epic of {hero}", "sequenceIndex": at},
+            "response": {"content": LONG[: 800 if at else None]},
+            "latency": 40,
+            "chunkSize": 20,
+        }
+        for hero in ("Beowulf", "Roland")
+        for at in (0, 1)
+    ),
+    {
+        "match": {"userMessage": "tell me a ballad"},
+        "response": {"content": LONG.replace(". ", ".\n\n")},
+        "latency": 40,
+        "chunkSize": 20,
+    },
     {
         "match": {"userMessage": "fail"},
         "response": {"error": {"message": "no such model", "type": "not_found_error"}, "status": 404},
@@ -323,6 +340,89 @@ def test_what_is_typed_while_a_cut_off_answer_is_carried_on_is_done_after_it(ter
     screen = terminal.until("Now it is noon.", "Resume with: segue -r", "(It is late)", "ready>")
     (session,) = re.findall(r"segue -r (\S+)", screen)
     assert roles(home, session) == ["user", "assistant", "user", "assistant"]
+
+
+# Ended from outside
+
+
+def chat_process(home: Path) -> int:
+    with Beside(home) as beside:
+        ((process,),) = beside.ask("SELECT pid FROM runs WHERE ended_at IS NULL")
+    return int(process)
+
+
+def end_reasons(home: Path) -> list[str | None]:
+    """Return how each session ended, once no chat runs any more."""
+
+    def is_over() -> bool:
+        with Beside(home) as beside:
+            return beside.ask("SELECT count(*) FROM runs WHERE ended_at IS NULL") == [(0,)]
+
+    wait_until(is_over, "the end of the chat")
+    with Beside(home) as beside:
+        return [reason for (reason,) in beside.ask("SELECT end_reason FROM sessions ORDER BY started_at")]
+
+
+@pytest.mark.parametrize("variables", ["openai"], indirect=True)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_session_and_erases_the_status_line(
+    terminal: Terminal, home: Path, number: signal.Signals
+) -> None:
+    begin(terminal)
+    say(terminal, "hello")
+    terminal.wait(lambda screen: "Hello, friend." in screen and "· openai/" in screen.splitlines()[-1])
+    os.kill(chat_process(home), number)
+    screen = terminal.until("Resume with: segue -r", "ready>")
+    assert "· openai/" not in screen
+    terminal.send("echo status $?")
+    terminal.until(f"status {128 + number}")
+    assert end_reasons(home) == ["user_exit"]
+
+
+@pytest.mark.parametrize("variables", ["openai"], indirect=True)
+@pytest.mark.parametrize("hero", ["Beowulf", "Roland"])
+def test_an_answer_that_a_signal_or_a_closed_window_cut_off_is_carried_on(
+    terminal: Terminal, home: Path, hero: str
+) -> None:
+    begin(terminal)
+    say(terminal, f"tell me an epic of {hero}")
+    terminal.wait(is_telling)
+    if hero == "Roland":
+        terminal.close_window()
+    else:
+        os.kill(chat_process(home), signal.SIGTERM)
+        assert "· openai/" not in terminal.until("Resume with: segue -r", "ready>")
+    assert end_reasons(home) == ["user_exit"]
+    begin(terminal, "-c")
+    terminal.until_said("it is carried on", "sentence number 1 ", f"epic of {hero} · openai/")
+    screen = leave(terminal)
+    assert roles(home, screen) == ["user", "assistant"]
+
+
+@pytest.mark.parametrize("variables", ["openai"], indirect=True)
+def test_a_terminal_that_goes_away_without_a_signal_leaves_the_answer_open(
+    variables: dict[str, str], home: Path
+) -> None:
+    ours, theirs = pty.openpty()
+    environment = WITHOUT_KEYS | variables | {"TERM": "xterm", "COLUMNS": "100"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "segue"], stdin=theirs, stdout=theirs, stderr=subprocess.DEVNULL, env=environment
+    )
+    os.close(theirs)
+    read_until(ours, b"openai/")
+    os.write(ours, b"tell me a ballad\r")
+    read_until(ours, b"sentence number 2")
+    os.close(ours)
+    process.wait(DEADLINE)
+    assert end_reasons(home) == ["user_exit"]
+    with Beside(home) as beside:
+        assert beside.ask("SELECT state FROM turns") == [("running",)]
+
+
+def read_until(descriptor: int, wanted: bytes) -> None:
+    seen = b""
+    while wanted not in seen:
+        seen += os.read(descriptor, 65_536)
 
 
 @pytest.mark.parametrize("variables", ["openai"], indirect=True)

@@ -83,6 +83,35 @@ def test_an_export_from_before_holds_everything_that_a_prune_takes_away(run: Run
     assert taken <= exported
 
 
+def test_open_conversations_end_by_command_all_or_none(run: Run, shelf: Path) -> None:
+    refused = run("sessions", "end", "open", "old")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "Session old is not open (ended: user_exit)" in refused.stderr
+    would = run("sessions", "end", "Open", "--dry-run")
+    assert would.stdout == "1 conversation would be ended: open.\n"
+    assert run("sessions", "end", "Open").stdout == "1 conversation ended: open.\n"
+    with SessionDB() as db:
+        ended = db.get_session("open")
+        assert ended is not None
+        assert ended["end_reason"] == "user_request"
+        db.create_session("another", "cli")
+    told = json.loads(run("sessions", "end", "another", "--json").stdout)
+    assert told == {"sessions": ["another"], "dry_run": False}
+
+
+def test_prune_takes_open_idle_conversations_on_request(run: Run, shelf: Path) -> None:
+    run("sessions", "pin", "kept")
+    assert "2 conversations" in run("sessions", "prune", "--include-idle", "--dry-run").stdout
+    assert run("sessions", "prune", "--include-idle", "--yes").stdout.endswith(
+        "2 sessions moved to the trash for 7 days.\n"
+    )
+    assert names(run) == {"kept", "recent"}
+    assert "No unused conversation" in run("sessions", "prune", "--include-idle", "--yes").stderr
+    with SessionDB() as db:
+        db.create_session("idle", "cli", started_at=time.time() - 100 * DAY)
+        assert (db.prune_sessions(90), db.prune_sessions(90, include_idle=True)) == (0, 1)
+
+
 @pytest.mark.on_file
 @pytest.mark.parametrize("days", ["-1", "nan", "inf"])
 def test_an_age_that_is_none_is_refused(run: Run, shelf: Path, days: str) -> None:

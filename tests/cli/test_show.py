@@ -198,12 +198,21 @@ def test_raw_words_have_no_decoration_and_nothing_left_out(run: Run, library: Pa
     assert shown == f"Why does the build fail?\nLet me look.\n{output}\nA file is missing.\n"
 
 
-@pytest.mark.parametrize("wanted", [PROJECT, STORY_2, EXACT])
-def test_json_is_the_line_that_an_export_holds(in_a_pipe: InAPipe, library: Path, wanted: str) -> None:
-    shown = in_a_pipe(library, "sessions", "show", wanted, "--json")
+@pytest.mark.parametrize(
+    ("wanted", "parts"),
+    [
+        (PROJECT, [PROJECT]),
+        (EXACT, [EXACT]),
+        *((name, [STORY, STORY_2]) for name in ("story", "story #2", STORY, STORY_2)),
+    ],
+)
+def test_json_holds_every_part_as_the_line_of_an_export(
+    in_a_pipe: InAPipe, library: Path, wanted: str, parts: list[str]
+) -> None:
+    shown = json.loads(in_a_pipe(library, "sessions", "show", wanted, "--json"))
     exported = in_a_pipe(library, "sessions", "export", "-", "--session-id", wanted)
-    assert shown in exported.splitlines(keepends=True)
-    assert json.loads(shown)["id"] == wanted
+    assert [*shown.pop("earlier"), shown] == [json.loads(line) for line in exported.splitlines()]
+    assert [json.loads(line)["id"] for line in exported.splitlines()] == parts
 
 
 @pytest.mark.on_file

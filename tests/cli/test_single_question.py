@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from waiting import DEADLINE
+from homes import Beside
+from waiting import DEADLINE, wait_until
 
 from segue import SessionDB
 from segue.cli.chatting.stdin import MAX_BYTES
@@ -17,9 +19,14 @@ from segue.cli.chatting.stdin import MAX_BYTES
 pytestmark = [pytest.mark.on_file, pytest.mark.process]
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
+RUNNING = "SELECT 1 FROM turns WHERE state = 'running'"
 AGENT = """
+import threading
+
 def answer(conversation):
     said = conversation[-1]["content"]
+    if "wait" in said:
+        threading.Event().wait()
     if "break down" in said:
         raise ValueError("no answer")
     return "You said: " + said
@@ -43,6 +50,13 @@ def started(home: Path, *arguments: str, **streams: Any) -> "subprocess.Popen[st
         env=os.environ | {"SEGUE_HOME": str(home), "TERM": "xterm"},
         **streams,
     )
+
+
+def ask(home: Path, sql: str) -> list[tuple[Any, ...]]:
+    if not (home / "state.db").exists():
+        return []
+    with Beside(home) as beside:
+        return beside.ask(sql)
 
 
 @pytest.mark.parametrize("option", ["-q", "-p", "--question"])
@@ -75,6 +89,26 @@ def test_closed_stdin_is_an_empty_one(home: Path, question: str) -> None:
         assert (told.returncode, told.stdout) == (0, "You said: hello\n"), told.stderr
     else:
         assert (told.returncode, told.stderr) == (1, "segue: The question is empty.\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_session_of_a_question(home: Path, number: signal.Signals) -> None:
+    process = started(home, "-q", "please wait", stdin=subprocess.DEVNULL)
+    wait_until(lambda: ask(home, RUNNING), "the answer")
+    process.send_signal(number)
+    assert process.wait(DEADLINE) == -number
+    process.communicate()
+    assert ask(home, "SELECT s.end_reason, r.ended_at IS NOT NULL FROM sessions s, runs r") == [("user_exit", 1)]
+
+
+def test_a_signal_that_is_ignored_stays_ignored(home: Path) -> None:
+    command = ["sh", "-c", 'trap "" HUP; exec "$0" -m segue -q "please wait"', sys.executable]
+    environment = os.environ | {"SEGUE_HOME": str(home), "TERM": "xterm"}
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment)
+    wait_until(lambda: ask(home, RUNNING), "the answer")
+    process.send_signal(signal.SIGHUP)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(DEADLINE) == -signal.SIGTERM
 
 
 def test_a_terminal_on_stdin_is_not_waited_for(home: Path) -> None:

@@ -3,10 +3,11 @@
 import json
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from segue.core.compaction import beginning, chunks, continued, plan, prunable, squeezed
+from segue.core.compaction import beginning, chunks, continued, plan, prunable, squeezed, turns_kept_on_request
 from segue.core.messages import SUMMARY_SEQ, Said, draft, said
 from segue.core.naming import chosen_title
 from segue.core.pruning import NOTHING_LEFT, Cut, Pruning
@@ -210,6 +211,21 @@ def test_a_squeeze_never_shows_more_than_before() -> None:
     assert [one.at for one in squeezed(view, 100)] == [8]
 
 
+# On request
+
+
+@pytest.mark.parametrize(
+    ("turns", "protect_last_n", "kept"),
+    [(0, 20, 1), (1, 20, 1), (7, 20, 1), (8, 20, 2), (30, 20, 7), (200, 20, 20), (200, 3, 3), (8, 1, 1)],
+)
+def test_on_request_a_quarter_of_the_turns_is_kept_and_no_more_than_are_protected(
+    turns: int, protect_last_n: int, kept: int
+) -> None:
+    summary = said(draft("user", "what was said before", 1.0), SUMMARY_SEQ)
+    spoken = [said(draft(role, "x", 1.0), 1 + at) for at in range(turns) for role in ("user", "assistant")]
+    assert turns_kept_on_request([summary, *spoken], protect_last_n) == kept
+
+
 # Small things
 
 
@@ -221,13 +237,23 @@ def test_silence() -> None:
     assert not is_silent("I noted that you like leeks.")
 
 
-def test_a_title_is_what_was_answered_or_the_first_words() -> None:
-    assert chosen_title('"Soup for Sunday."', "how do I make soup?") == "Soup for Sunday"
-    assert chosen_title("**Title: Soup for Sunday**", "x") == "Soup for Sunday"
-    assert chosen_title("周日的汤", "怎么做汤？") == "周日的汤"
-    asked = "please tell me how to make leek soup for six people"
-    assert chosen_title("", asked) == "please tell me how to make leek"
-    assert chosen_title("Sure! " + "Here is a very long explanation of what I think about it " * 3, asked) == (
-        "please tell me how to make leek"
-    )
-    assert chosen_title(json.dumps({"a": "b" * 200}), asked) == "please tell me how to make leek"
+ASKED = "please tell me how to make leek soup for six people"
+
+
+@pytest.mark.parametrize(
+    ("answer", "title", "source"),
+    [
+        ('"Soup for Sunday."', "Soup for Sunday", "model"),
+        ("**Title: Soup for Sunday**", "Soup for Sunday", "model"),
+        ("周日的汤", "周日的汤", "model"),
+        ("", "please tell me how to make leek", "first_words"),
+        (
+            "Sure! " + "Here is a very long explanation of what I think " * 3,
+            "please tell me how to make leek",
+            "first_words",
+        ),
+        (json.dumps({"a": "b" * 200}), "please tell me how to make leek", "first_words"),
+    ],
+)
+def test_a_title_is_what_was_answered_or_the_first_words(answer: str, title: str, source: str) -> None:
+    assert chosen_title(answer, ASKED) == (title, source)

@@ -16,6 +16,7 @@ from segue.gateway.holding import LaneHolder
 from segue.ports import failpoints
 from segue.ports.failpoints import Point
 from segue.ports.store import Transaction
+from segue.sessions.reading import view_of
 from segue.storage.store import SqlStore
 from segue.testing import Stage
 
@@ -68,6 +69,33 @@ def test_what_goes_wrong_is_told_and_not_tried_for_ever(store: SqlStore, caplog:
     with caplog.at_level(logging.CRITICAL):
         posted = posted_after(Building(store, Stage(), compress=compress))
     assert posted == ["The conversation could not be compressed; it stays as it is."]
+
+
+@pytest.mark.parametrize(("protect_last_n", "kept"), [(20, ["fact 6", "fact 7"]), (1, ["fact 7"])])
+def test_in_a_lane_as_many_turns_are_kept_as_in_the_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protect_last_n: int, kept: list[str]
+) -> None:
+    use_obedient_model(monkeypatch)
+    stage = Stage()
+    home = write_settings(tmp_path / "home", compression={"protect_last_n": protect_last_n})
+    served = Served(home, {"scripted": stage})
+
+    async def work() -> None:
+        for number in range(8):
+            stage.say(dm("owner"), f"fact {number}")
+            await served.quiet()
+        stage.say(dm("owner"), "/compress")
+        await served.quiet()
+
+    def view(tx: Transaction) -> list[str | None]:
+        (lane,) = tx.lanes.listed()
+        return [one.content for one in view_of(tx, str(lane.session_id))[1:] if one.role == "user"]
+
+    try:
+        served.run(work)
+        assert served.store.read(OWNER, view) == kept
+    finally:
+        served.close()
 
 
 def test_the_answer_is_there_in_the_moment_in_which_it_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

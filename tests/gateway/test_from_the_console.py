@@ -10,6 +10,7 @@ from waiting import until
 from segue.core.errors import ModelError
 from segue.core.events import Reply
 from segue.core.leases import Lease, Run, session_lease
+from segue.core.preferences import decode
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.gateway.holding import ELSEWHERE
 from segue.ports.model import Request
@@ -90,6 +91,35 @@ def test_after_a_reset_at_the_console_the_conversation_is_a_new_one(store: SqlSt
     assert session is not None
     assert session.system_prompt == f"You are on {ALICE}."
     assert [one.content for one in store.read(OWNER, lambda tx: tx.messages.of("fresh"))] == ["two", "You said: two"]
+
+
+@pytest.mark.parametrize("config", [None, '{"effort": "high"}'])
+def test_a_session_of_a_lane_that_has_no_system_prompt_gets_one_and_keeps_what_was_chosen(
+    store: SqlStore, config: str | None
+) -> None:
+    stage = Stage()
+    building = Building(store, stage)
+
+    async def work() -> None:
+        stage.say(dm(), "one")
+        await building.quiet()
+        name = session_of(store)
+        store.write(OWNER, lambda tx: tx.sessions.change(name, system_prompt=None, model_config=config))
+        stage.say(dm(), "two")
+        await building.quiet()
+
+    building.run(work)
+    session = store.read(OWNER, lambda tx: tx.sessions.find(session_of(store)))
+    assert session is not None
+    assert session.system_prompt == f"You are on {ALICE}."
+    assert decode(session.model_config).effort == (None if config is None else "high")
+    assert [one.content for one in store.read(OWNER, lambda tx: tx.messages.of(session.id))][-2] == "two"
+
+
+def session_of(store: SqlStore) -> str:
+    lane = store.read(OWNER, lambda tx: tx.lanes.find(ALICE))
+    assert lane is not None
+    return str(lane.session_id)
 
 
 def test_people_in_a_chat_are_not_told_where_a_conversation_is_open(store: SqlStore) -> None:

@@ -8,10 +8,14 @@ import psycopg
 import pytest
 from postgres_server import Server
 
-from segue import SessionDB
+from segue import SessionDB, app
+from segue.core.errors import SchemaTooOld
+from segue.core.scope import OWNER_AT_CONSOLE
+from segue.ports.store import Filter
+from segue.sessions.listing import list_sessions
 from segue.storage import sqlite
+from segue.storage.schema import IDENTITY, Column, Definer
 from segue.storage.schema import SCHEMA_VERSION as NOW
-from segue.storage.schema import Definer
 
 
 def version(home: Path) -> object:
@@ -122,3 +126,78 @@ def test_a_file_from_before_the_search_went_by_time_finds_what_was_imported_late
         found = db.search_messages("lisbon", sort="new", limit=401)
     assert [row["session_id"] for row in found] == ["today"] * 400 + ["old"]
     assert version(home) == [(NOW,)]
+
+
+# At the version of this program
+
+SIMPLE = [("sessions", "context_window"), ("sessions", "pinned"), ("messages", "author"), ("turns", "blame")]
+
+
+def without(place: Path | str, table: str, column: str) -> None:
+    """Take a column away, as a program does that gave the same number to another change."""
+    if isinstance(place, Path):
+        connection = apsw.Connection(str(place))
+        connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+        connection.close()
+        return
+    with psycopg.connect(place, autocommit=True) as server:
+        server.execute(f"ALTER TABLE segue.{table} DROP COLUMN {column}")
+
+
+def columns_of(place: Path | str, table: str) -> set[str]:
+    if isinstance(place, Path):
+        connection = apsw.Connection(str(place))
+        names = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+        connection.close()
+        return set(names)
+    with psycopg.connect(place) as server:
+        sql = "SELECT column_name FROM information_schema.columns WHERE table_schema = 'segue' AND table_name = %s"
+        return {name for (name,) in server.execute(sql, [table])}
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, home: Path) -> Path | str:
+    if request.param == "sqlite":
+        return home / "state.db"
+    server: Server = request.getfixturevalue("postgres_server")
+    return server.new_database()
+
+
+@pytest.mark.parametrize(("table", "column"), SIMPLE)
+def test_a_missing_simple_column_is_added_at_open(place: Path | str, table: str, column: str) -> None:
+    with SessionDB(place) as db:
+        db.create_session("a", "cli", title="kept")
+        db.append_message("a", "user", "hello")
+    before = columns_of(place, table)
+    without(place, table, column)
+    with pytest.raises(SchemaTooOld):
+        SessionDB(place, read_only=True)
+    with SessionDB(place) as db:
+        db.append_message("a", "user", "again", author="Alice")
+        assert [message["author"] for message in db.get_messages("a")][-1] == "Alice"
+        session = db.get_session("a")
+        assert session is not None
+        assert (session["title"], session["pinned"], session["context_window"]) == ("kept", 0, None)
+    assert columns_of(place, table) == before
+    SessionDB(place, read_only=True).close()
+
+
+def test_a_command_that_only_looks_gets_the_column_too(home: Path) -> None:
+    SessionDB().close()
+    without(home / "state.db", "sessions", "context_window")
+    with app.open_for_reading() as store:
+        assert store.read(OWNER_AT_CONSOLE, list_sessions, Filter(), 1) == []
+
+
+@pytest.mark.parametrize(
+    ("column", "is_simple"),
+    [
+        (Column("a", "TEXT"), True),
+        (Column("a", "INTEGER", "NOT NULL DEFAULT 0"), True),
+        (Column("a", "TEXT", "NOT NULL"), False),
+        (Column("a", "TEXT", "PRIMARY KEY NOT NULL"), False),
+        (Column("a", "INTEGER", IDENTITY), False),
+    ],
+)
+def test_a_column_is_simple_when_rows_that_are_there_need_no_value_for_it(column: Column, is_simple: bool) -> None:
+    assert column.is_simple is is_simple

@@ -43,6 +43,11 @@ class Terminal:
     def paste(self, file: Path) -> None:
         self._tmux("load-buffer", str(file), ";", "paste-buffer", "-p")
 
+    def close_window(self) -> None:
+        """Close the window that everything runs in, as a person does with a mouse, and open another."""
+        self._tmux("respawn-pane", "-k", ";", "clear-history")
+        self.until(READY.strip())
+
     def resize(self, width: int, height: int) -> None:
         self._tmux("resize-window", "-x", str(width), "-y", str(height))
 

@@ -14,6 +14,7 @@ from segue.cli.chatting.beginning import HISTORY, Beginning
 from segue.cli.chatting.completing import Completing
 from segue.cli.chatting.here import is_full_terminal, prompt_here, screen_here
 from segue.cli.chatting.standing import Standing
+from segue.cli.chatting.termination import Termination
 
 if TYPE_CHECKING:  # slow to load
     from segue.cli.chatting.piping import Pipe
@@ -25,6 +26,11 @@ _DRAWING = 0.05  # seconds in which the prompt appears
 
 async def converse(begin: Beginning, typed: str = "", screen: "Screen | Pipe | None" = None) -> int:
     """Talk until the person leaves, or until one question is answered; the exit code. Some may be `typed` already."""
+    with Termination() as termination:
+        return await _converse(begin, typed, screen, termination)
+
+
+async def _converse(begin: Beginning, typed: str, screen: "Screen | Pipe | None", termination: Termination) -> int:
     settings = config.from_environment()
     cwd = _working_directory()
     standing, completing = Standing(), Completing()
@@ -40,9 +46,9 @@ async def converse(begin: Beginning, typed: str = "", screen: "Screen | Pipe | N
         app, room = await asyncio.to_thread(_loaded)
         with app.open_store(chosen=settings) as store:
             completing.store = store
-            return await _stay(
-                room.Room(settings, store, cwd, begin, standing, screen or screen_here()), begin, prompt, first
-            )
+            here = room.Room(settings, store, cwd, begin, standing, screen or screen_here())
+            termination.call_first(here.abandon)
+            return await _stay(here, begin, prompt, first)
     finally:
         if first is not None and not first.done():
             first.cancel()

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable
 from dataclasses import replace
+from errno import EIO
 from pathlib import Path
 
 from segue.agent.chat import Chat
@@ -103,6 +104,10 @@ class Room:
             await self._refresh()
             text = self._next_waiting() or await prompt.ask()
         return 0
+
+    def abandon(self) -> None:
+        """Leave the answer that is being written open: whoever resumes the session gets the rest of it."""
+        self._chat.abandon()
 
     async def leave(self) -> None:
         session = await self._chat.session()
@@ -225,7 +230,12 @@ class Room:
                 for line in self._later:
                     self._tell(f"Not done any more: {line}")
                 self._later.clear()
-        self._screen.show(event)
+        try:
+            self._screen.show(event)
+        except OSError as error:
+            if error.errno != EIO:
+                raise
+            self.abandon()  # the terminal is gone, and the answer is for whoever resumes the session
 
     def _tell(self, sentence: str) -> None:
         self._screen.show(Note(sentence))

@@ -11,6 +11,7 @@ from segue.sessions.titling import set_title
 _SOURCES = {
     TitleSource.USER: "set by you",
     TitleSource.MODEL: "found by a model",
+    TitleSource.FIRST_WORDS: "the first words of the conversation",
     TitleSource.LINEAGE: "carried on from an earlier part",
     TitleSource.IMPORT: "from an import",
 }
