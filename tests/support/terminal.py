@@ -80,4 +80,6 @@ class Terminal:
 
     def _tmux(self, *arguments: str) -> str:
         command = ["tmux", "-L", self._socket, *arguments]
-        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE).stdout
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=PATIENCE)
+        assert done.returncode == 0, f"{command}: {done.stderr}"
+        return done.stdout
