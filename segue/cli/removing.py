@@ -73,7 +73,11 @@ def delete(wanted: tuple[str, ...], purge: bool, yes: bool, dry_run: bool, there
         if purge:
             store.compact()
             _sweep(store, files)
-            say(f"{count(len(doomed), 'conversation')} removed; no copy is left in the database.")
+            on_server = app.settings().is_on_server
+            left = "no row of the database holds it" if on_server else "no copy is left in the database"
+            say(f"{count(len(doomed), 'conversation')} removed; {left}.")
+            if on_server:
+                say("The server may keep its bytes in free pages, its log and its backups for a while.")
             _forget_typed(typed)
             if any((app.settings().home / KEPT).glob("*")):
                 note(f"Older copies of the whole home are in {app.settings().home / KEPT}, and may still hold it.")

@@ -16,6 +16,7 @@ from segue.core.json_text import TooDeep, parse_json
 from segue.core.messages import (
     JSON_COLUMNS,
     LARGEST_SEQ,
+    SUMMARY_SEQ,
     Draft,
     Message,
     State,
@@ -71,6 +72,13 @@ class _Read(NamedTuple):
 
     message: PortableMessage
     has_time: bool
+
+
+def has_own_preview(portable: PortableSession) -> bool:
+    """True for a later part of a conversation that does not show how that began, but nothing or its own words."""
+    session = portable.session
+    is_part = bool(session.parent_session_id)
+    return is_part and session.first_line in ("", own_preview(portable.messages, is_part=is_part))
 
 
 def session_to_json(session: Session, tags: list[str]) -> dict[str, Any]:
@@ -184,12 +192,18 @@ def _session(data: Mapping[str, Any], messages: tuple[PortableMessage, ...], beg
     times = [message.draft.timestamp for message in messages]
     started_at = fields.setdefault("started_at", min(times, default=begin))
     fields.setdefault("last_active_at", max([started_at, *times]))
-    lines = (first_line_of(message.content) for message in live if message.role == "user")
-    fields.setdefault("first_line", next(filter(None, lines), ""))
+    fields.setdefault("first_line", own_preview(messages, is_part=bool(fields.get("parent_session_id"))))
     fields["title"] = fitted_title(fields.get("title"))
     fields["message_count"] = len(live)
     fields["tool_call_count"] = sum(count_calls(message.tool_calls) for message in live)
     return Session(**fields)
+
+
+def own_preview(messages: Iterable[PortableMessage], *, is_part: bool) -> str:
+    """Return the first line that a person said; the summary that a later part of a conversation begins with is none."""
+    said = [one for one in messages if one.state == State.LIVE and one.draft.role == "user"]
+    lines = (first_line_of(one.draft.content) for one in said if not (is_part and one.seq == SUMMARY_SEQ))
+    return next(filter(None, lines), "")
 
 
 def _check_identity(fields: dict[str, Any]) -> None:

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from segue.core.errors import InvalidSession
 from segue.core.ids import LONGEST_ID
-from segue.core.portable import PortableSession, dated, from_mapping
+from segue.core.portable import PortableSession, dated, from_mapping, has_own_preview
 from segue.core.sessions import Session, TitleSource
 from segue.ports.store import Transaction
 from segue.sessions.discarding import discard_session
 from segue.sessions.exporting import export_session
-from segue.sessions.finding import find_successor, is_above
+from segue.sessions.finding import find_successor, get_session, is_above
 from segue.sessions.titling import free_title
 
 _CAME_IN_ENDED = "import"
@@ -60,11 +60,13 @@ def import_session(tx: Transaction, portable: PortableSession, *, on_conflict: O
                 return Imported(portable.session.id, Outcome.UNCHANGED, len(portable.messages))
     portable = dated(portable, now)
     session, notes = _fitted(tx, portable.session, now)
+    session = session._replace(first_line=_preview(tx, session, portable))
     if not tx.sessions.insert(session):
         raise InvalidSession(f"its id {session.id} belongs to somebody else here")
     tx.sessions.tag(session.id, portable.tags)
     for message in portable.messages:
         tx.messages.insert(session.id, message.seq, message.state, message.draft)
+    _pass_preview_on(tx, session)
     tx.ledger.add(*(entry._replace(session_id=session.id) for entry in portable.usage))
     if portable.unknown:
         notes.append(f"fields this version does not know were left out: {_named(portable.unknown)}")
@@ -81,6 +83,8 @@ def _is_here(tx: Transaction, portable: PortableSession) -> bool:
         session = session._replace(title=wanted.title, title_source=wanted.title_source)
     if session.end_reason == _CAME_IN_ENDED and wanted.is_open:
         session = session._replace(ended_at=None, end_reason=wanted.end_reason)
+    if has_own_preview(portable):
+        session = session._replace(first_line=wanted.first_line)
     if not tx.scope.sees_all:
         session = session._replace(principal=wanted.principal, audience=wanted.audience, lane_key=wanted.lane_key)
     return here._replace(session=session) == portable._replace(unknown=())
@@ -102,6 +106,22 @@ def _fitted(tx: Transaction, session: Session, now: float) -> tuple[Session, lis
         notes.append("its parent is one of its own descendants; the link was left out")
         session = session._replace(parent_session_id=None)
     return session, notes
+
+
+def _preview(tx: Transaction, session: Session, portable: PortableSession) -> str:
+    """How the conversation of a part began, if that is known and the file does not say that another line is shown."""
+    parent = tx.sessions.find(session.parent_session_id) if session.parent_session_id else None
+    is_known = parent is not None and parent.principal == session.principal and parent.first_line
+    return parent.first_line if parent is not None and is_known and has_own_preview(portable) else session.first_line
+
+
+def _pass_preview_on(tx: Transaction, session: Session) -> None:
+    """Let the parts that came in before the one they continue show how the conversation began."""
+    for link in tx.sessions.children([session.id]) if session.first_line else []:
+        child = get_session(tx, link.id)
+        if child.first_line != session.first_line and has_own_preview(from_mapping(export_session(tx, child.id))):
+            tx.sessions.change(child.id, first_line=session.first_line)
+            _pass_preview_on(tx, child._replace(first_line=session.first_line))
 
 
 def _named(fields: tuple[str, ...]) -> str:

@@ -341,7 +341,7 @@ class SqlStore:
         return self._engine.size()
 
     def compact(self) -> None:
-        """Give free space back, and leave nothing deleted behind in it."""
+        """Give free space back. A file has nothing deleted left in it; a server overwrites the bytes later."""
         self._engine.compact()
 
     def count_rows(self) -> int:

@@ -9,13 +9,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from homes import configure
+from homes import Beside, configure
 from zygote import Zygote
 
 from segue import SessionDB
 from segue.app import open_store
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.sessions.discarding import discard_conversation
+from segue.storage.schema import TABLES, Table
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 MARKER = "Xylophonquark"
@@ -301,6 +302,27 @@ def test_a_purge_leaves_no_byte_of_a_conversation(run: Run, shelf: Path, at_firs
     assert MARKER.encode() not in bytes_of(shelf)
     assert {"alpha", "beta", "story"} <= names()
     assert trashed(run) == []
+
+
+def test_a_purge_claims_what_holds_on_its_database(run: Run, shelf: Path, database: str) -> None:
+    """A file is rewritten; of a server only the rows can be vouched for."""
+    mark_everything()
+    result = run("sessions", "delete", "marked", "--purge", "--yes")
+    assert (result.returncode, result.stderr) == (0, "")
+    if database == "sqlite":
+        assert "1 conversation removed; no copy is left in the database.\n" in result.stdout
+    else:
+        assert "1 conversation removed; no row of the database holds it." in result.stdout
+        assert "may keep its bytes in free pages, its log and its backups" in result.stdout
+    with Beside(shelf) as beside:
+        assert [table.name for table in TABLES if holds_marker(beside, table)] == []
+
+
+def holds_marker(beside: Beside, table: Table) -> bool:
+    texts = [column.name for column in table.columns if column.type == "TEXT"]
+    conditions = " OR ".join(f"{name} LIKE ?" for name in texts) or "1 = 0"
+    values = [f"%{MARKER}%"] * len(texts)
+    return bool(beside.ask(f"SELECT 1 FROM {table.name} WHERE {conditions} LIMIT 1", *values))
 
 
 @pytest.mark.on_file

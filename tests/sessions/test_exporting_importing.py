@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -519,6 +520,39 @@ def test_what_came_without_a_time_comes_in_once(store: Store, on_conflict: OnCon
     for now, outcome in ((500.0, Outcome.ADDED), (600.0, Outcome.UNCHANGED)):
         done = store.write(ME, import_session, from_mapping(data), on_conflict=on_conflict, now=now)
         assert (done.outcome, times_of(store, "x")) == (outcome, [500.0])
+
+
+STORY: list[dict[str, Any]] = [
+    {"id": "a", "messages": [{"role": "user", "content": "how it began", "timestamp": 1}]},
+    {"id": "b", "parent_session_id": "a", "messages": [{"seq": 0, "role": "user", "content": "A summary."}]},
+    {
+        "id": "c",
+        "parent_session_id": "b",
+        "messages": [
+            {"seq": 0, "role": "user", "content": "A longer summary."},
+            {"seq": 1, "role": "user", "content": "how it went on"},
+        ],
+    },
+]
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_every_part_that_comes_in_shows_how_its_conversation_began(store: Store, order: tuple[int, ...]) -> None:
+    for _ in range(2):
+        outcomes = [bring(store, {"source": "cli", "started_at": 1.0} | STORY[at]).outcome for at in order]
+    assert outcomes == [Outcome.UNCHANGED] * 3
+    assert [found(store, name).first_line for name in "abc"] == ["how it began"] * 3
+
+
+def test_a_part_without_the_ones_before_it_shows_what_was_said_in_it(store: Store) -> None:
+    bring(store, {"source": "cli", "started_at": 1.0} | STORY[2])
+    assert found(store, "c").first_line == "how it went on"
+
+
+def test_what_a_file_says_that_a_part_shows_stays(store: Store) -> None:
+    for part in (STORY[0], STORY[1] | {"first_line": "chosen"}):
+        bring(store, {"source": "cli", "started_at": 1.0} | part)
+    assert found(store, "b").first_line == "chosen"
 
 
 def test_the_counts_of_a_file_are_not_believed(store: Store) -> None:

@@ -107,8 +107,8 @@ def test_calls_are_summed_by_what_they_were_for_and_by_who_answered(store: Store
     found = look(store)
     assert {one.name: one.spending.tokens for one in found.purposes} == {"answer": 3, "title": 30}
     assert [(one.name, one.talk.sessions, one.spending.tokens) for one in found.models] == [
-        ("small", 1, 30),
-        ("m", 0, 3),
+        ("small", 0, 30),
+        ("m", 1, 3),
     ]
 
 
