@@ -537,12 +537,15 @@ BLOCK_BITS = 8
 def filling_blocks(bits: int = BLOCK_BITS) -> str:
     """The statement that notes the blocks of all messages between two ids, both included."""
     return f"""
-        INSERT OR REPLACE INTO search_blocks (block, last_id, oldest, newest, disorder)
+        INSERT INTO search_blocks (block, last_id, oldest, newest, disorder)
         SELECT block, MAX(id), MIN(timestamp), MAX(timestamp), MAX(newest_so_far - timestamp) FROM (
           SELECT id, id >> {bits} AS block, timestamp,
             MAX(timestamp) OVER (PARTITION BY id >> {bits} ORDER BY id) AS newest_so_far
-          FROM messages WHERE id BETWEEN {{first}} AND {{last}})
-        GROUP BY block"""
+          FROM messages WHERE id BETWEEN {{first}} AND {{last}}) AS placed
+        GROUP BY block
+        ON CONFLICT (block) DO UPDATE SET
+          last_id = excluded.last_id, oldest = excluded.oldest,
+          newest = excluded.newest, disorder = excluded.disorder"""
 
 
 Migration = Callable[[Definer], None]

@@ -206,6 +206,9 @@ class SqlSearch(Search):
         found = [one.found or read_now.get(one.id) for one in part.messages]
         return Chunk([one for one in found if one is not None], certain_to, part.is_cut)
 
+    def _add_ids(self, where: Condition, ids: Collection[int]) -> None:
+        where.add_membership("m.id", ids)
+
     def _few_sessions(self, narrowing: Narrowing) -> tuple[str, ...] | None:
         """The only sessions that may have an answer, when they are few enough to be named."""
         asked = narrowing._replace(roles=(), exclude_sessions=())
@@ -228,7 +231,7 @@ class SqlSearch(Search):
         found: list[Found] = []
         for batch in batches(ids):
             where = _narrowed(self._scope, narrowing)
-            where.add_membership("m.id", batch)
+            self._add_ids(where, batch)
             sql = f"""
                 SELECT {_COLUMNS} FROM messages m JOIN sessions s ON s.id = m.session_id
                 WHERE {where.sql}"""

@@ -52,6 +52,8 @@ class BlockSource:
         self._read = read
         self._newest_first = newest_first
         self._size = CHUNK
+        self._groups = 0
+        self._has_asked = False
         self._range: Block | None = Block(low, high, (inf, 0)) if low <= high else None
         self._blocks: list[Block] = []  # the first one last
 
@@ -75,28 +77,31 @@ class BlockSource:
             exact, near = bounds
             far = self._bound_of_blocks(ids[-1], rest)
             if max(near, far)[0] > exact[0] + _NEARLY:
-                self._blocks = self._split(rest, ids[-1], near)
-                self._ask_once(rest)
-                return self._without_words(ids)
+                self._blocks = self._split(whole)
+                return []
             self._range = rest._replace(bound=max(near, far))
             self._size = FEW_MORE if size == CHUNK and max(near, far) > exact else CHUNK
         return [Loaded(self._key(one.timestamp, one.id), one.id, one) for one in self._read(ids)]
 
     def _load_blocks(self) -> list[Loaded]:
         """The next blocks; a little more than may be needed, as every question to the database costs something."""
-        ids: list[int] = []
+        if not self._has_asked and self._groups >= _BLOCKS_AT_ONCE:
+            self._ask_once()
+        size, ids = self._size, list[int]()
         for _ in range(_BLOCKS_AT_ONCE):
-            if self._blocks and len(ids) < CHUNK:
-                ids += self._ids_of_next()
+            if self._blocks and len(ids) < size:
+                ids += self._ids_of_next(size)
+        self._size = FEW_MORE if size == CHUNK <= len(ids) else CHUNK
         return self._without_words(ids)
 
-    def _ids_of_next(self) -> list[int]:
+    def _ids_of_next(self, size: int) -> list[int]:
         """Of the next block, together with those that follow it in both orders."""
         group = [self._blocks.pop()]
         while self._blocks and self._is_next(group[-1], self._blocks[-1]):
             group.append(self._blocks.pop())
-        ids = self._propose(min(group[0].low, group[-1].low), max(group[0].high, group[-1].high), CHUNK)
-        if len(ids) == CHUNK:
+        ids = self._propose(min(group[0].low, group[-1].low), max(group[0].high, group[-1].high), size)
+        self._groups += 1
+        if len(ids) == size:
             last = next(at for at, block in enumerate(group) if block.low <= ids[-1] <= block.high)
             self._blocks += reversed(group[last + 1 :])
             if (rest := self._rest_of(group[last], ids[-1])) is not None:
@@ -118,22 +123,23 @@ class BlockSource:
             rest = block._replace(low=max(block.low, end + 1))
         return rest if rest.low <= rest.high else None
 
-    def _ask_once(self, rest: Block) -> None:
-        """Ask for all ids at once if there are not too many: looking into every block costs more."""
-        ids = self._propose(rest.low, rest.high, MANY)
+    def _ask_once(self) -> None:
+        """Ask for all ids that are left if there are not too many: looking into many single blocks costs more."""
+        self._has_asked = True
+        low, high = min(block.low for block in self._blocks), max(block.high for block in self._blocks)
+        ids = self._propose(low, high, MANY)
         if len(ids) < MANY:
             self._propose = partial(_between, sorted(ids), self._newest_first)
 
-    def _split(self, rest: Block, end: int, near: Key) -> list[Block]:
-        first, last = rest.low >> BLOCK_BITS, rest.high >> BLOCK_BITS
+    def _split(self, whole: Block) -> list[Block]:
+        """The blocks, each with what its own timestamps say of it."""
+        first, last = whole.low >> BLOCK_BITS, whole.high >> BLOCK_BITS
         sql = "SELECT block, oldest, newest FROM search_blocks WHERE block BETWEEN :first AND :last"
         blocks = []
         for number, oldest, newest in self._rows(sql, {"first": first, "last": last}):
-            low = max(rest.low, number << BLOCK_BITS)
-            high = min(rest.high, ((number + 1) << BLOCK_BITS) - 1)
-            bound = self._key(newest, high) if self._newest_first else self._key(oldest, low)
-            is_begun = number == end >> BLOCK_BITS
-            blocks.append(Block(low, high, min(bound, near) if is_begun else bound))
+            low = max(whole.low, number << BLOCK_BITS)
+            high = min(whole.high, ((number + 1) << BLOCK_BITS) - 1)
+            blocks.append(Block(low, high, (newest, high) if self._newest_first else (-oldest, -low)))
         return sorted(blocks, key=_BOUND)
 
     def _bound_at(self, end: int, rest: Block) -> tuple[Key, Key] | None:
@@ -174,7 +180,9 @@ class BlockSource:
         """Only when messages were said. The statement is the same for any number of them, and compiled once."""
         sql = "SELECT timestamp, id FROM messages WHERE id IN (SELECT value FROM json_each(:ids))"
         rows = self._db.rows(sql, {"ids": json.dumps(ids)})
-        return [Loaded(self._key(timestamp, message_id), message_id) for timestamp, message_id in rows]
+        if self._newest_first:
+            return [Loaded((timestamp, number), number) for timestamp, number in rows]
+        return [Loaded((-timestamp, -number), number) for timestamp, number in rows]
 
     def _key(self, timestamp: float, message_id: int) -> Key:
         return key_of(timestamp, message_id, newest_first=self._newest_first)

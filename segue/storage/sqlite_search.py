@@ -8,7 +8,8 @@ Beside the words of a message stand its marks: tokens for its session and its ro
 a search in one person's few sessions, among a million messages of others, is one question to the index.
 """
 
-from collections.abc import Iterable
+import json
+from collections.abc import Collection, Iterable
 from hashlib import blake2b
 from math import inf
 from typing import NamedTuple
@@ -125,6 +126,10 @@ class SqliteSearch(SqlSearch):
 
         wanted = "" if expression is None else _narrowed(expression, asked.bounds)
         return BlockSource(self._db, propose, asked.read, low, high, newest_first=asked.newest_first)
+
+    def _add_ids(self, where: Condition, ids: Collection[int]) -> None:
+        """As one value, so that the statement is the same for any number of them, and compiled once."""
+        where.add("m.id IN (SELECT value FROM json_each(:ids))", ids=json.dumps(list(ids)))
 
     def _last_in_blocks(self) -> int:
         try:

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from segue import SessionDB
 from segue.cli.searching import search
-from segue.sessions.searching import Answer
+from segue.sessions.searching import INCOMPLETE, Answer
 from segue.sessions.searching import search as search_messages
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -254,3 +254,23 @@ def test_more_is_promised_only_where_there_may_be_more(run: Run) -> None:
 @pytest.mark.on_file
 def test_the_short_way_is_pointed_out(run: Run) -> None:
     assert "did you mean 'segue sessions search'?" in run("search", "lisbon").stderr
+
+
+@pytest.mark.on_file
+@pytest.mark.usefixtures("told")
+def test_what_is_to_be_known_stands_below_the_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+    monkeypatch.setattr("segue.cli.searching.pages", shown.extend)
+    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda _: True)
+    assert CliRunner().invoke(search, ["lisbo"]).exception is None
+    assert [line for line in shown if "these have" in line] == shown[-1:]
+    assert sum("●" in line or "◆" in line for line in shown[:-1]) == 2
+
+
+@pytest.mark.usefixtures("told")
+def test_a_search_cut_off_by_time_is_incomplete_and_not_without_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("segue.facade.searching.TIME", 0.0)
+    for more in [[], ["--json"], ["--offset", "5"], ["--sort", "new"]]:
+        done = CliRunner().invoke(search, ["lisbon", *more])
+        assert done.stderr == f"{INCOMPLETE}\n"
+        assert "incomplete" in INCOMPLETE

@@ -55,13 +55,15 @@ class Corpus(NamedTuple):
 @st.composite
 def corpora(draw: st.DrawFn) -> Corpus:
     moments = st.integers(0, 15 * 86_400).map(lambda seconds: NOW - seconds / 1.25)
-    times = draw(st.lists(moments, min_size=1, max_size=60, unique=True))
+    times = draw(st.lists(moments, min_size=10, max_size=60, unique=True))
     seqs = {"a": 0, "b": 0, "c": 0}
     said = []
     for at in sorted(times):
         session = draw(st.sampled_from(sorted(seqs)))
         seqs[session] += 1
-        said.append(Said(session, seqs[session], at, " ".join(draw(st.lists(st.sampled_from(WORDS), max_size=4)))))
+        said.append(
+            Said(session, seqs[session], at, " ".join(draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=4))))
+        )
     return Corpus(said, draw(st.permutations(said)), draw(st.integers(0, len(said))))
 
 

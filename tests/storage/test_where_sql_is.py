@@ -20,7 +20,7 @@ DIALECT = re.compile(
 )
 OF_SQLITE = {
     *("connection", "examining", "faults", "guards", "ownership", "repairing", "resting", "salvaging"),
-    *("search_index", "sqlite", "sqlite_search"),
+    *("search_blocks", "search_index", "sqlite", "sqlite_search"),
 }
 OF_POSTGRES = {"postgres", "postgres_connection", "postgres_schema", "postgres_search", "postgres_sequences"}
 FILES = sorted(ROOT.rglob("*.py"))

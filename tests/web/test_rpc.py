@@ -31,7 +31,9 @@ def door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenDoor]:
     opened.close()
 
 
-def test_what_a_program_says_is_answered_and_can_be_read_listed_found_and_exported(door: OpenDoor) -> None:
+def test_what_a_program_says_is_answered_and_can_be_read_listed_found_and_exported(
+    door: OpenDoor, monkeypatch: pytest.MonkeyPatch
+) -> None:
     token = door.token()
 
     async def work() -> None:
@@ -47,7 +49,11 @@ def test_what_a_program_says_is_answered_and_can_be_read_listed_found_and_export
         history = await door.ask(token, "chat.history", session_id=session_id)
         assert [one["role"] for one in history["messages"]] == ["user", "assistant"]
         hits = await door.ask(token, "sessions.search", query="lisbon")
-        assert {hit["session_id"] for hit in hits["hits"]} == {session_id}
+        assert ({hit["session_id"] for hit in hits["hits"]}, hits["incomplete"]) == ({session_id}, False)
+        with monkeypatch.context() as patch:
+            patch.setattr("segue.facade.searching.TIME", 0.0)
+            cut_off = await door.ask(token, "sessions.search", query="lisbon")
+        assert (cut_off["hits"], cut_off["incomplete"]) == ([], True)
         exported = await door.ask(token, "sessions.export", id=session_id)
         assert next(one["content"] for one in exported["session"]["messages"]) == "a hotel in Lisbon"
         preview = await door.ask(token, "sessions.preview", id=session_id)
