@@ -75,7 +75,7 @@ def one_sentence(result: subprocess.CompletedProcess[str]) -> str:
     assert result.returncode != 0
     assert result.stdout == ""
     assert len(result.stderr.splitlines()) == 1
-    assert result.stderr.endswith(".\n")
+    assert result.stderr.endswith((".\n", "?\n"))
     return result.stderr
 
 
@@ -169,6 +169,18 @@ def test_an_undone_message_can_still_be_read_and_is_marked(run: Run, library: Pa
 @pytest.mark.parametrize("around", ["31", "-1", "99999999999999999999"])
 def test_a_message_that_is_not_there_is_an_error(run: Run, library: Path, around: str) -> None:
     assert around in one_sentence(run("sessions", "show", LONG, f"--around={around}", SEGUE_HOME=str(library)))
+
+
+@pytest.mark.parametrize("typed", ["MY PROJECT", "My project"])
+def test_a_title_is_found_in_upper_and_lower_case(run: Run, library: Path, typed: str) -> None:
+    shown = run("sessions", "show", typed, SEGUE_HOME=str(library))
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert shown.stdout.startswith("my project\n")
+
+
+def test_a_title_that_is_nearly_right_is_suggested(run: Run, library: Path) -> None:
+    sentence = one_sentence(run("sessions", "show", "my", "projcet", SEGUE_HOME=str(library)))
+    assert sentence == "segue: No session has the id or title 'my projcet'; did you mean 'my project'?\n"
 
 
 InAPipe = Callable[..., bytes]
