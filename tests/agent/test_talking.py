@@ -105,8 +105,7 @@ def test_the_latest_conversation_is_that_of_the_terminal_whatever_happened_elsew
     place = Place(store, Loop([Scripted(echo)], []))
 
     async def work() -> None:
-        await place.chat.resume_latest()
-        assert place.chat.session_id == "here"
+        assert await place.chat.find_latest() == "here"
 
     run(place, work)
 

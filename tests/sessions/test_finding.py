@@ -229,7 +229,7 @@ def test_what_is_in_the_trash_is_said_to_be_there_in_other_letters_too(store: St
 
 
 def test_exactly_the_named_part_can_be_had(lineage: Store) -> None:
-    second = lineage.read(ME, get_session, "b").title
+    second = lineage.read(ME, get_session, "b").title or ""
     assert [lineage.read(ME, get_named, typed) for typed in ("my project", second, "b")] == ["a", "b", "b"]
 
 

@@ -114,6 +114,8 @@ class Switch:
     session_id: str
     recap: bool
     preferences: Preferences = _NOTHING_CHOSEN
+    note: str = ""
+    """That the part which was named is not the newest one, as a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
