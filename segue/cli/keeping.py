@@ -11,7 +11,7 @@ from segue import __version__, app
 from segue.cli.options import AS_JSON, DRY_RUN, YES
 from segue.cli.output import confirm, note, progress, say, show_json
 from segue.config import Settings
-from segue.core.errors import Invalid, StoreReadOnly
+from segue.core.errors import Invalid, NotFound, StoreReadOnly
 from segue.core.moments import ago
 from segue.core.text import count, size
 from segue.storage import guards
@@ -79,6 +79,10 @@ def _restore(settings: Settings, file: Path, contents: Contents, now: float, *, 
 
 def _opened(settings: Settings) -> SqlStore:
     """The store; one that can only be read can be backed up, though it cannot remember that it was."""
+    if not settings.home.exists():
+        raise NotFound(f"There is nothing to back up: {settings.home} does not exist.")
+    if not app.has_store(settings):
+        return app.open_for_reading(settings)
     try:
         return app.open_store(chosen=settings)
     except StoreReadOnly:

@@ -132,7 +132,8 @@ def import_(file: Path, on_conflict: str, dry_run: bool, as_json: bool) -> None:
     """Take conversations in from FILE, as `export` wrote it. Doing it twice changes nothing."""
     report = _Report([], [])
     policy = OnConflict(on_conflict)
-    with app.open_store() as store, _lines(file) as lines:
+    is_new = dry_run and not app.has_store(app.settings())
+    with _lines(file) as lines, app.open_for_reading() if is_new else app.open_store() as store:
         if dry_run:
             _rehearse(store, lines, policy, report)
         else:

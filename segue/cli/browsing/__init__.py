@@ -4,6 +4,7 @@ import sys
 from importlib.util import find_spec
 
 from segue import app
+from segue.cli.output import note
 from segue.core.errors import Invalid, SegueError, StoreReadOnly
 from segue.storage.store import SqlStore
 
@@ -23,6 +24,10 @@ def pick(without_terminal: str) -> tuple[str | None, bool]:
         raise Invalid(without_terminal)
     if find_spec("textual") is None:
         raise BrowseMissing
+    settings = app.settings()
+    if not app.has_store(settings):
+        note(f"No conversations yet in {settings.home}.")
+        return None, False
     from segue.cli.browsing.browser import Browser
 
     store, can_write = _opened()
