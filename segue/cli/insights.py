@@ -9,9 +9,9 @@ import click
 
 from segue import app, config
 from segue.cli.charts import bars, columns
-from segue.cli.files import opened, writer
-from segue.cli.options import AS_JSON, REMOTE
-from segue.cli.output import Column, confirm, note, say, show_json, table
+from segue.cli.files import check_replacing, opened, writer
+from segue.cli.options import AS_JSON, REMOTE, REPLACE
+from segue.cli.output import Column, note, say, show_json, table
 from segue.core.errors import Invalid
 from segue.core.insights import (
     WEEKDAYS,
@@ -53,7 +53,7 @@ _SPENDING = (("Calls", 4), ("Tokens in", 0), ("Tokens out", 2), ("Cost", 1))
     metavar="FILE",
     help="A page with plots instead.",
 )
-@click.option("--yes", "-y", is_flag=True, help="Replace a page that is there already.")
+@REPLACE
 @REMOTE
 @AS_JSON
 def insights(
@@ -100,8 +100,7 @@ def _heading(days: int, source: tuple[str, ...]) -> str:
 def _write(file: Path, found: Insights, heading: str, period: Period, *, yes: bool) -> None:
     from segue.core.insights_page import page_of  # only this needs it
 
-    if file.is_file():
-        confirm(f"{file} is there already. Replace it?", yes=yes)
+    check_replacing(file, yes=yes)
     with opened(file) as target:
         writer(target)(page_of(found, heading, period))
     if str(file) != "-":

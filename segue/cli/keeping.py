@@ -8,7 +8,8 @@ from tempfile import TemporaryDirectory
 import click
 
 from segue import __version__, app
-from segue.cli.options import AS_JSON, DRY_RUN, YES
+from segue.cli.files import check_replacing
+from segue.cli.options import AS_JSON, DRY_RUN, REPLACE, YES
 from segue.cli.output import confirm, note, progress, say, show_json
 from segue.config import Settings
 from segue.core.errors import Invalid, NotFound, StoreReadOnly
@@ -23,14 +24,15 @@ from segue.upkeep.placing import RESTORED_CONFIG
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
+@REPLACE
 @AS_JSON
-def backup(file: Path, as_json: bool) -> None:
+def backup(file: Path, yes: bool, as_json: bool) -> None:
     """Write everything to FILE: conversations, memory, attachments, and the settings without secrets.
 
-    Other processes may go on writing. FILE appears when it is complete and was read back; until then, an older backup
-    of that name stays as it is.
+    Other processes may go on writing. FILE appears when it is complete and was read back; until then, an older file of
+    that name stays as it is.
     """
-    _check_target(file)
+    _check_target(file, yes=yes)
     settings = app.settings()
     with _opened(settings) as store, progress("Backing up", 2 * _size(settings.home)) as advance:
         contents = backups.back_up(store, settings.home, file, now=time.time(), program=__version__, advance=advance)
@@ -89,16 +91,12 @@ def _opened(settings: Settings) -> SqlStore:
         return app.open_store(chosen=settings, read_only=True)
 
 
-def _check_target(file: Path) -> None:
-    """A file of another kind is not replaced, however it came by its name."""
+def _check_target(file: Path, *, yes: bool) -> None:
     if file.is_dir():
         raise Invalid(f"{file} is a folder; name a file to write to.")
-    if not file.exists() or not file.stat().st_size:
-        return
-    try:
-        archive.read_contents(file)
-    except Invalid:
-        raise Invalid(f"{file} is there already and is no backup; choose another name.") from None
+    if file.exists() and not file.is_file():
+        raise Invalid(f"{file} is not an ordinary file, so a backup cannot take its place and be read back.")
+    check_replacing(file, yes=yes)
 
 
 def _amount(contents: Contents) -> str:
