@@ -400,6 +400,7 @@ class Chat:
             models=self._kit.resolve_model,
             meant=self._kit.meant,
             system_prompt=self._kit.prompt(datetime.fromtimestamp(now, self._kit.zone)),
+            title=self._title,
             parts=self._kit.parts(),
             time_left=lambda: deadline - time.monotonic(),
             claim=claim,

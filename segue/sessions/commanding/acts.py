@@ -75,6 +75,8 @@ class Situation(NamedTuple):
     """The model that a word names for certain."""
     system_prompt: str = ""
     """The one that a session will begin with."""
+    title: str | None = None
+    """The title that a session will begin with."""
     parts: Sequence[tuple[str, int]] = ()
     """What else the model is told: each tool, and how many characters it takes."""
     time_left: Callable[[], float] = _unhurried
