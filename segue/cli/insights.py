@@ -27,7 +27,8 @@ from segue.core.insights import (
     period_of,
 )
 from segue.core.scope import OWNER_AT_CONSOLE
-from segue.core.text import count, one_line, shorten
+from segue.core.text import count, one_line
+from segue.core.titles import shorten_title
 from segue.sessions import listing
 from segue.sessions.insights import insights as look
 
@@ -188,7 +189,7 @@ def _tell_records(found: Insights, today: "date") -> None:
 
 def _name(conversation: Conversation) -> str:
     said = conversation.title or conversation.first_line
-    return f"{shorten(one_line(said), _TITLE)} ({conversation.session_id})" if said else conversation.session_id
+    return f"{shorten_title(one_line(said), _TITLE)} ({conversation.session_id})" if said else conversation.session_id
 
 
 def _dollars(amount: float | None) -> str:

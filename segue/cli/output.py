@@ -12,12 +12,14 @@ from rich.cells import cell_len, set_cell_size
 from segue.config import page_like_git, wanted_columns, wants_colour
 from segue.core.errors import SegueError
 from segue.core.spelling import dumps
-from segue.core.text import ELLIPSIS, one_line, printable
+from segue.core.text import ELLIPSIS, one_line, printable, shorten
+from segue.core.titles import shorten_title
 
 _GAP = 2
 _NARROWEST, _WIDEST = 8, 40  # cells of a column that shares, and of one that does not
 _WORTH_A_BAR = 200
 _WIDTH_OF_A_PIPE = 120
+_UNLIMITED = 1_000_000
 _WIDTH_OF_A_TERMINAL = 80  # when it does not know itself
 
 
@@ -65,9 +67,9 @@ def show_json(value: Any) -> None:
 
 
 def table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
-    """A table that fits the terminal."""
+    """A table that fits the terminal. In a pipe it is as wide as it needs."""
     cells = [[one_line(cell) for cell in row] for row in rows]
-    shown, widths = _layout(columns, cells, terminal_columns())
+    shown, widths = _layout(columns, cells, line_width())
     say(_line([columns[at].name for at in shown], widths), bold=True)
     say("─" * (sum(widths) + _GAP * (len(widths) - 1)), dim=True)
     for row in cells:
@@ -127,7 +129,7 @@ def cut(text: str, most: int) -> str:
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    fitted = [set_cell_size(cut(cell, width), width) for cell, width in zip(cells, widths, strict=True)]
+    fitted = [set_cell_size(shorten_title(cell, width, cut), width) for cell, width in zip(cells, widths, strict=True)]
     return (" " * _GAP).join(fitted).rstrip()
 
 
@@ -153,7 +155,7 @@ def _layout(columns: Sequence[Column], rows: Sequence[Sequence[str]], terminal: 
 
 def _natural(column: Column, cells: Sequence[str]) -> int:
     widest = max([cell_len(column.name), *map(cell_len, cells)])
-    return widest if column.weight else min(widest, _WIDEST)
+    return widest if column.weight or not is_narrow() else min(widest, _WIDEST)
 
 
 def _total(widths: Sequence[int]) -> int:
@@ -166,6 +168,22 @@ def terminal_columns() -> int:
         terminal = next((stream for stream in (sys.stdout, sys.stderr) if stream.isatty()), None)
         given = os.get_terminal_size(terminal.fileno()).columns if terminal else _WIDTH_OF_A_PIPE
     return max(given or _WIDTH_OF_A_TERMINAL, 20)
+
+
+def line_width() -> int:
+    """How many cells a line may take. What another program reads is not cut, unless COLUMNS says how wide it is."""
+    return terminal_columns() if is_narrow() else _UNLIMITED
+
+
+def is_narrow() -> bool:
+    """Whether lines are made to fit a width."""
+    return wanted_columns() is not None or sys.stdout.isatty()
+
+
+def excerpt(text: str, most: int) -> str:
+    """The beginning of a text as a cell of a table; in a pipe all of it, on one line."""
+    line = one_line(text)
+    return shorten(line, most) if is_narrow() else line
 
 
 def wrapped(text: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from segue.cli.output import style, wrapped
+from segue.cli.output import is_narrow, style, wrapped
 from segue.core.documents import WHY_ANEW
 from segue.core.messages import SUMMARY_SEQ, Message, called
 from segue.core.sessions import standing
@@ -36,7 +36,7 @@ def transcript(parts: Sequence[Part], *, around: int | None = None) -> Iterator[
 def _message(message: Message, *, marked: bool) -> Iterator[str]:
     yield _heading(message, marked=marked)
     text = printable(message.content or "").rstrip()
-    if message.role == "tool":
+    if message.role == "tool" and is_narrow():
         text = _beginning(text)
     if text:
         yield wrapped(text) if message.role in ("user", "assistant") else style(wrapped(text), dim=True)
@@ -57,7 +57,7 @@ def _heading(message: Message, *, marked: bool) -> str:
     }[message.role]
     if message.seq == SUMMARY_SEQ:
         who = "■ Summary of what came before"
-    state = "" if message.is_live else f" · {message.state}"
+    state = f" · {message.note}" if message.note else ""
     arrow = "▶ " if marked else ""
     rest = f"  #{message.seq} · {_when(message.timestamp)}{state}"
     return style(arrow + one_line(who), bold=True, fg=colour) + style(one_line(rest).rjust(len(rest)), dim=True)

@@ -5,13 +5,14 @@ A title is one visible line of at most 100 characters. Parts of a compressed con
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from segue.core.errors import TitleTooLong
-from segue.core.text import cut
+from segue.core.text import cut, shorten
 
 LONGEST_TITLE = 100
 _WORDS_IN_A_GUESS = 7
+_LEAST_OF_A_BASE = 3
 _SUGGESTED = 3
 _COMPARED = 500
 _SHORTEST_PART = 3
@@ -76,6 +77,16 @@ def split_title(title: str) -> tuple[str, int]:
     if match := _NUMBERED.fullmatch(title):
         return match["base"], int(match["number"])
     return title, 1
+
+
+def shorten_title(title: str, most: int, shorten: Callable[[str, int], str] = shorten) -> str:
+    """The title shortened so that its number stays; `shorten` says how a text is made that short."""
+    base, number = split_title(title)
+    ending = f" #{number}"
+    whole = shorten(title, most)
+    if whole == title or number == 1 or most < len(ending) + _LEAST_OF_A_BASE:
+        return whole
+    return shorten(base, most - len(ending)) + ending
 
 
 def numbered_title(base: str, number: int) -> str:

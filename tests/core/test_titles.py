@@ -14,6 +14,7 @@ from segue.core.titles import (
     near_titles,
     next_title,
     numbered_title,
+    shorten_title,
     split_title,
     title_from,
 )
@@ -267,3 +268,19 @@ def test_a_numbered_title_can_be_split_again(base: str, number: int) -> None:
 def test_the_titles_that_somebody_may_have_meant(typed: str, near: list[str]) -> None:
     notes = [f"Note {number}" for number in range(9)]
     assert near_titles(typed, ["A week in Lisbon", "My project", "Lisbon by train", "Café", *notes]) == near
+
+
+@pytest.mark.parametrize(
+    ("title", "most", "shortened"),
+    [
+        ("my project #7", 13, "my project #7"),
+        ("my project #7", 12, "my proje… #7"),
+        ("my project #7", 5, "my p…"),
+        ("my project #7", 6, "my… #7"),
+        ("my project #123", 12, "my pro… #123"),
+        ("my project #1", 12, "my project…"),
+        ("my project", 6, "my pr…"),
+    ],
+)
+def test_a_shortened_title_keeps_its_number_where_there_is_room(title: str, most: int, shortened: str) -> None:
+    assert shorten_title(title, most) == shortened

@@ -28,11 +28,14 @@ from segue.core.messages import SUMMARY_SEQ, Spot
 from segue.core.preferences import Verbosity
 from segue.core.recap import recap
 from segue.core.scope import OWNER_AT_CONSOLE
+from segue.core.titles import shorten_title
 from segue.sessions.commanding.acts import Again, Answer, Begin, Compress, Handed, Quit, Stop, Switch
 from segue.sessions.commanding.helping import unknown
 from segue.sessions.finding import get_session
 from segue.sessions.reading import transcript_of
 from segue.storage.store import SqlStore
+
+_LONGEST_NAME = 60
 
 
 class Room:
@@ -242,7 +245,7 @@ class Room:
     async def _refresh(self) -> None:
         session = await self._chat.session()
         name = (session.title or session.first_line) if session else "new conversation"
-        self._standing.name = name[:60]
+        self._standing.name = shorten_title(name, _LONGEST_NAME)
         if isinstance(self._screen, Screen):
             self._screen.verbosity = self._chat.preferences.verbose or Verbosity.TOOLS
 
