@@ -20,6 +20,7 @@ _NARROWEST, _WIDEST = 8, 40  # cells of a column that shares, and of one that do
 _WORTH_A_BAR = 200
 _WIDTH_OF_A_PIPE = 120
 _UNLIMITED = 1_000_000
+_BAR, _BESIDE_A_BAR = 36, 40
 _WIDTH_OF_A_TERMINAL = 80  # when it does not know itself
 
 
@@ -40,7 +41,7 @@ class Column(NamedTuple):
 
 def say(text: str = "", *, bold: bool = False, dim: bool = False, fg: str | None = None, nl: bool = True) -> None:
     """Print text for people."""
-    plain = _on_one_line(text)
+    plain = wrapped(_on_one_line(text))
     click.echo(style(plain, bold=bold, dim=dim, fg=fg), nl=nl, color=_has_colour())
 
 
@@ -112,7 +113,11 @@ def progress(label: str, length: int) -> Iterator[Callable[[int], None]]:
     if not sys.stderr.isatty() or not sys.stdout.isatty() or length < _WORTH_A_BAR:
         yield lambda _steps: None
         return
-    with click.progressbar(length=max(length, 1), label=label, file=sys.stderr, update_min_steps=length // 200) as bar:
+    width = _BAR if terminal_columns() > _BAR + _BESIDE_A_BAR else 0  # 0: whatever room there is
+    steps = length // 200
+    with click.progressbar(
+        length=max(length, 1), label=label, file=sys.stderr, width=width, update_min_steps=steps
+    ) as bar:
         yield bar.update
 
 
@@ -178,6 +183,11 @@ def line_width() -> int:
 def is_narrow() -> bool:
     """Whether lines are made to fit a width."""
     return wanted_columns() is not None or sys.stdout.isatty()
+
+
+def has_no_room(line: str) -> bool:
+    """Whether a person would see it on more than one line."""
+    return sys.stdout.isatty() and cell_len(line) > terminal_columns()
 
 
 def excerpt(text: str, most: int) -> str:
