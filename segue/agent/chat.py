@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from functools import partial
 
@@ -41,7 +41,8 @@ from segue.sessions.commanding.acts import (
     Title,
     Undone,
 )
-from segue.sessions.finding import find_tip, get_id, get_session
+from segue.sessions.commanding.switching import compressed_note
+from segue.sessions.finding import find_tip, get_named, get_session
 from segue.sessions.listing import list_sessions
 from segue.sessions.reading import view_of
 from segue.sessions.recording import keep_system_prompt
@@ -245,13 +246,13 @@ class Chat:
 
     async def resume(self, wanted: str) -> Answer:
         """Go on with the session that an id or a title means."""
-        return await self.command(Command("resume", wanted))
+        return await self.command(Command("resume", await self._kit.door.read(get_named, wanted)))
 
-    async def resume_latest(self) -> Answer | None:
-        """Go on with the session of this place that was active last; None when there is none."""
+    async def find_latest(self) -> str | None:
+        """The session of this place that was active last."""
         wanted = Filter(sources=(self._kit.source,), kinds=(Kind.INTERACTIVE,))
         found = await self._kit.door.read(list_sessions, wanted, 1)
-        return await self.resume(found[0].id) if found else None
+        return found[0].id if found else None
 
     async def branch(self, wanted: str, *, is_exact: bool = False) -> Answer:
         """Go on in a branch of the session that an id or a title means, whoever has that one open.
@@ -259,16 +260,19 @@ class Chat:
         Of a conversation that was compressed that is its newest part, or exactly the one that was named.
         """
 
-        def meant(tx: Transaction) -> str:
-            named = get_id(tx, wanted)
-            return named if is_exact else find_tip(tx, named)
+        def meant(tx: Transaction) -> tuple[str, str]:
+            named = get_named(tx, wanted)
+            tip = named if is_exact else find_tip(tx, named)
+            return tip, compressed_note(tx, named, tip)
 
-        self.session_id = await self._kit.door.read(meant)
+        self.session_id, note = await self._kit.door.read(meant)
         try:
-            return await self.command(Command("branch"))
+            answer = await self.command(Command("branch"))
         except SegueError:
             self.session_id = None
             raise
+        assert isinstance(answer.act, Switch)
+        return answer._replace(act=replace(answer.act, note=note))
 
     async def session(self) -> Session | None:
         """What is known of the session that is going on."""
@@ -396,6 +400,7 @@ class Chat:
             models=self._kit.resolve_model,
             meant=self._kit.meant,
             system_prompt=self._kit.prompt(datetime.fromtimestamp(now, self._kit.zone)),
+            title=self._title,
             parts=self._kit.parts(),
             time_left=lambda: deadline - time.monotonic(),
             claim=claim,

@@ -42,11 +42,21 @@ def open_store(
     return store
 
 
+def has_store(chosen: Settings) -> bool:
+    """False when nothing was ever stored in the home. A database on a server is taken to be there."""
+    return chosen.is_on_server or chosen.database_path.exists()
+
+
 def open_for_reading(chosen: Settings | None = None) -> SqlStore:
-    """The store of the home folder for a command that only looks; made or brought up to date first if need be."""
+    """The store of the home folder for a command that only looks; brought up to date first if need be.
+
+    Where there is none yet none is made: the command looks at an empty one.
+    """
     chosen = chosen or settings()
-    if not chosen.is_on_server and not chosen.database_path.exists():
-        return open_store(chosen=chosen)
+    if not has_store(chosen):
+        from segue.app.empty_store import EmptyStore  # slow to load, and only a new user needs it
+
+        return EmptyStore()
     try:
         store = open_store(read_only=True, chosen=chosen)
     except SchemaTooOld:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from segue import __version__
-from segue.cli.chatting.command import chat_options
+from segue.cli.chatting.command import chat_options, join_titles
 from segue.cli.chatting.command import run as run_chat
 from segue.cli.lazy import LazyGroup
 from segue.core.errors import SegueError
@@ -20,8 +20,15 @@ _OUR_FAULT = 70  # as sysexits.h has it
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
+class Segue(LazyGroup):
+    """All commands. Without one a chat begins, whose options it takes itself."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, join_titles(args))
+
+
 @click.group(
-    cls=LazyGroup,
+    cls=Segue,
     commands_in={
         "chat": ("segue.cli.chatting.command", "chat", "Talk to your agent; the same as segue alone."),
         "sessions": ("segue.cli.sessions", "sessions", "List, read, name, move and remove conversations."),

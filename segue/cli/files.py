@@ -1,4 +1,4 @@
-"""Files that are written: whole or not at all, and for their owner alone."""
+"""Files that are written: whole or not at all, for their owner alone, and over another one only when that is wanted."""
 
 import fcntl
 import os
@@ -9,7 +9,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from segue.cli.output import Refused, confirm
 from segue.core.errors import Invalid
+
+
+def check_replacing(file: Path, *, yes: bool) -> None:
+    """Ask before a file that holds something is replaced; where nobody can be asked, it stays as it is."""
+    if yes or not file.is_file() or not file.stat().st_size:
+        return
+    if not sys.stdin.isatty():
+        raise Refused(f"{file} exists already and was left as it is; --yes replaces it.")
+    confirm(f"{file} exists already. Replace it?", yes=False)
 
 
 @contextmanager

@@ -92,7 +92,7 @@ def retry(numbers: tuple[int, ...], all_dead: bool, yes: bool, dry_run: bool, as
     """Let messages wait again that died, were refused, cancelled or cut off; they keep their place in line."""
     if bool(numbers) is all_dead:
         raise click.UsageError("Give the ids of messages, or --all-dead.")
-    with app.open_store() as store:
+    with app.open_for_reading() if dry_run else app.open_store() as store:
         if all_dead:
             entries = store.read(OWNER_AT_CONSOLE, requeueing.dead_messages)
         else:
@@ -115,7 +115,7 @@ def cancel(numbers: tuple[int, ...], lane: str | None, yes: bool, dry_run: bool,
     """Answer messages no more that wait, died, were refused or were cut off. `retry` takes it back."""
     if bool(numbers) is (lane is not None):
         raise click.UsageError("Give the ids of messages, or --lane KEY.")
-    with app.open_store() as store:
+    with app.open_for_reading() if dry_run else app.open_store() as store:
         if lane is not None:
             entries = store.read(OWNER_AT_CONSOLE, _waiting_in, lane)
         else:

@@ -9,9 +9,9 @@ import click
 
 from segue import app, config
 from segue.cli.charts import bars, columns
-from segue.cli.files import opened, writer
-from segue.cli.options import AS_JSON, REMOTE
-from segue.cli.output import Column, confirm, note, say, show_json, table
+from segue.cli.files import check_replacing, opened, writer
+from segue.cli.options import AS_JSON, REMOTE, REPLACE
+from segue.cli.output import Column, note, say, show_json, table
 from segue.core.errors import Invalid
 from segue.core.insights import (
     WEEKDAYS,
@@ -27,7 +27,8 @@ from segue.core.insights import (
     period_of,
 )
 from segue.core.scope import OWNER_AT_CONSOLE
-from segue.core.text import count, one_line, shorten
+from segue.core.text import count, one_line
+from segue.core.titles import shorten_title
 from segue.sessions import listing
 from segue.sessions.insights import insights as look
 
@@ -53,7 +54,7 @@ _SPENDING = (("Calls", 4), ("Tokens in", 0), ("Tokens out", 2), ("Cost", 1))
     metavar="FILE",
     help="A page with plots instead.",
 )
-@click.option("--yes", "-y", is_flag=True, help="Replace a page that is there already.")
+@REPLACE
 @REMOTE
 @AS_JSON
 def insights(
@@ -100,8 +101,7 @@ def _heading(days: int, source: tuple[str, ...]) -> str:
 def _write(file: Path, found: Insights, heading: str, period: Period, *, yes: bool) -> None:
     from segue.core.insights_page import page_of  # only this needs it
 
-    if file.is_file():
-        confirm(f"{file} is there already. Replace it?", yes=yes)
+    check_replacing(file, yes=yes)
     with opened(file) as target:
         writer(target)(page_of(found, heading, period))
     if str(file) != "-":
@@ -189,7 +189,7 @@ def _tell_records(found: Insights, today: "date") -> None:
 
 def _name(conversation: Conversation) -> str:
     said = conversation.title or conversation.first_line
-    return f"{shorten(one_line(said), _TITLE)} ({conversation.session_id})" if said else conversation.session_id
+    return f"{shorten_title(one_line(said), _TITLE)} ({conversation.session_id})" if said else conversation.session_id
 
 
 def _dollars(amount: float | None) -> str:

@@ -8,10 +8,11 @@ from tempfile import TemporaryDirectory
 import click
 
 from segue import __version__, app
-from segue.cli.options import AS_JSON, DRY_RUN, YES
+from segue.cli.files import check_replacing
+from segue.cli.options import AS_JSON, DRY_RUN, REPLACE, YES
 from segue.cli.output import confirm, note, progress, say, show_json
 from segue.config import Settings
-from segue.core.errors import Invalid, StoreReadOnly
+from segue.core.errors import Invalid, NotFound, StoreReadOnly
 from segue.core.moments import ago
 from segue.core.text import count, size
 from segue.storage import guards
@@ -23,14 +24,15 @@ from segue.upkeep.placing import RESTORED_CONFIG
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
+@REPLACE
 @AS_JSON
-def backup(file: Path, as_json: bool) -> None:
+def backup(file: Path, yes: bool, as_json: bool) -> None:
     """Write everything to FILE: conversations, memory, attachments, and the settings without secrets.
 
-    Other processes may go on writing. FILE appears when it is complete and was read back; until then, an older backup
-    of that name stays as it is.
+    Other processes may go on writing. FILE appears when it is complete and was read back; until then, an older file of
+    that name stays as it is.
     """
-    _check_target(file)
+    _check_target(file, yes=yes)
     settings = app.settings()
     with _opened(settings) as store, progress("Backing up", 2 * _size(settings.home)) as advance:
         contents = backups.back_up(store, settings.home, file, now=time.time(), program=__version__, advance=advance)
@@ -79,22 +81,22 @@ def _restore(settings: Settings, file: Path, contents: Contents, now: float, *, 
 
 def _opened(settings: Settings) -> SqlStore:
     """The store; one that can only be read can be backed up, though it cannot remember that it was."""
+    if not settings.home.exists():
+        raise NotFound(f"There is nothing to back up: {settings.home} does not exist.")
+    if not app.has_store(settings):
+        return app.open_for_reading(settings)
     try:
         return app.open_store(chosen=settings)
     except StoreReadOnly:
         return app.open_store(chosen=settings, read_only=True)
 
 
-def _check_target(file: Path) -> None:
-    """A file of another kind is not replaced, however it came by its name."""
+def _check_target(file: Path, *, yes: bool) -> None:
     if file.is_dir():
         raise Invalid(f"{file} is a folder; name a file to write to.")
-    if not file.exists() or not file.stat().st_size:
-        return
-    try:
-        archive.read_contents(file)
-    except Invalid:
-        raise Invalid(f"{file} is there already and is no backup; choose another name.") from None
+    if file.exists() and not file.is_file():
+        raise Invalid(f"{file} is not an ordinary file, so a backup cannot take its place and be read back.")
+    check_replacing(file, yes=yes)
 
 
 def _amount(contents: Contents) -> str:

@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from segue.cli.output import Column
+from segue.cli.output import Column, excerpt
 from segue.core.inbox import ERASED, Entry
 from segue.core.lifecycle import Phase
 from segue.core.moments import ago, instant
 from segue.core.outbox import Letter
 from segue.core.policy import ResetMode
-from segue.core.text import one_line, shorten
+from segue.core.text import one_line
+from segue.core.titles import shorten_title
 from segue.facade.lane_rows import entry_row
 
 _NAME = 60
@@ -69,7 +70,7 @@ def lane_cells(row: Row, now: float) -> list[str]:
 
 def name_of(row: Row) -> str:
     """The conversation that a lane is in, as a list names it."""
-    return shorten(one_line(row["title"] or row["first_line"] or ""), _NAME) or "—"
+    return shorten_title(one_line(row["title"] or row["first_line"] or ""), _NAME) or "—"
 
 
 def next_reset(row: Row, now: float) -> str:
@@ -110,7 +111,7 @@ def entry_cells(entry: Entry, now: float) -> list[str]:
 
 
 def entry_row_cells(row: Row, now: float) -> list[str]:
-    text = _REMOVED if row["text"] is None else shorten(one_line(row["text"]), _TEXT)
+    text = _REMOVED if row["text"] is None else excerpt(row["text"], _TEXT)
     who, age = row["author"] or row["person"], ago(row["admitted_at"], now)
     return [str(row["id"]), row["state"], age, who, row["lane_key"], text, row["reason"] or ""]
 
@@ -133,7 +134,7 @@ def entry_facts(entry: Entry, now: float) -> list[tuple[str, str]]:
 
 
 def letter_cells(letter: Letter, now: float) -> list[str]:
-    age, text = ago(letter.created_at, now), shorten(one_line(letter.text), _TEXT)
+    age, text = ago(letter.created_at, now), excerpt(letter.text, _TEXT)
     where = one_line(f"{letter.platform}:{letter.chat}")
     return [str(letter.id), letter.state, age, letter.what, where, letter.lane_key, text, letter.reason or ""]
 

@@ -13,10 +13,10 @@ import click
 
 from segue import app
 from segue.cli.completing import complete_session
-from segue.cli.files import opened, writer
+from segue.cli.files import check_replacing, opened, writer
 from segue.cli.forms import Form, Wanted, counted, form_of, ids_of, write_export
-from segue.cli.options import AS_JSON, DRY_RUN, REMOTE
-from segue.cli.output import confirm, note, progress, say, show_json
+from segue.cli.options import AS_JSON, DRY_RUN, REMOTE, REPLACE
+from segue.cli.output import note, progress, say, show_json
 from segue.core.errors import Invalid, NotFound
 from segue.core.portable import from_json
 from segue.core.redaction import Secrets
@@ -55,7 +55,7 @@ _GZIP = b"\x1f\x8b"
 )
 @click.option("--redact", is_flag=True, help="Replace what looks like a key, token or password; md and html do anyway.")
 @click.option("--raw", is_flag=True, help="Leave secrets in md and html as they are.")
-@click.option("--yes", "-y", is_flag=True, help="Replace a file that is there already.")
+@REPLACE
 @REMOTE
 def export(
     file: Path,
@@ -86,8 +86,7 @@ def export(
         length = len(wanted.ids) or store.read(OWNER_AT_CONSOLE, listing.count_sessions, counted(wanted, chosen))
         if not length and (source or session_id):
             raise NotFound("No conversation fits; nothing was written.")
-        if file.is_file():
-            confirm(f"{file} is there already. Replace it?", yes=yes)
+        check_replacing(file, yes=yes)
         with opened(file) as target, progress("Exporting", length) as advance:
             written = store.read(OWNER_AT_CONSOLE, write_export, chosen, writer(target), secrets, wanted, advance)
     if str(file) != "-":
@@ -105,8 +104,7 @@ def _export_there(
     ids = list(dict.fromkeys(named)) if session_id else list(every_session(there, source))
     if not ids and source:
         raise NotFound("No conversation fits; nothing was written.")
-    if file.is_file():
-        confirm(f"{file} is there already. Replace it?", yes=yes)
+    check_replacing(file, yes=yes)
     with opened(file) as target, progress("Exporting", len(ids)) as advance:
         write = writer(target)
         for one in ids:
@@ -132,7 +130,8 @@ def import_(file: Path, on_conflict: str, dry_run: bool, as_json: bool) -> None:
     """Take conversations in from FILE, as `export` wrote it. Doing it twice changes nothing."""
     report = _Report([], [])
     policy = OnConflict(on_conflict)
-    with app.open_store() as store, _lines(file) as lines:
+    is_new = dry_run and not app.has_store(app.settings())
+    with _lines(file) as lines, app.open_for_reading() if is_new else app.open_store() as store:
         if dry_run:
             _rehearse(store, lines, policy, report)
         else:

@@ -9,6 +9,7 @@ import click
 
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print data for programs.")
 YES = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+REPLACE = click.option("--yes", "-y", is_flag=True, help="Replace a file that exists already, without asking.")
 DRY_RUN = click.option("--dry-run", is_flag=True, help="Only say what would happen.")
 
 

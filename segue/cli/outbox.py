@@ -54,7 +54,7 @@ def retry(numbers: tuple[int, ...], every: bool, yes: bool, dry_run: bool, as_js
     """Send pieces of replies again that could not be delivered."""
     if bool(numbers) is every:
         raise click.UsageError("Give the ids of pieces, or --all.")
-    with app.open_store() as store:
+    with app.open_for_reading() if dry_run else app.open_store() as store:
         if every:
             letters = store.read(OWNER_AT_CONSOLE, resending.dead_letters)
         else:

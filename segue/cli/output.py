@@ -12,12 +12,15 @@ from rich.cells import cell_len, set_cell_size
 from segue.config import page_like_git, wanted_columns, wants_colour
 from segue.core.errors import SegueError
 from segue.core.spelling import dumps
-from segue.core.text import ELLIPSIS, one_line, printable
+from segue.core.text import ELLIPSIS, one_line, printable, shorten
+from segue.core.titles import shorten_title
 
 _GAP = 2
 _NARROWEST, _WIDEST = 8, 40  # cells of a column that shares, and of one that does not
 _WORTH_A_BAR = 200
 _WIDTH_OF_A_PIPE = 120
+_UNLIMITED = 1_000_000
+_BAR, _BESIDE_A_BAR = 36, 40
 _WIDTH_OF_A_TERMINAL = 80  # when it does not know itself
 
 
@@ -38,7 +41,7 @@ class Column(NamedTuple):
 
 def say(text: str = "", *, bold: bool = False, dim: bool = False, fg: str | None = None, nl: bool = True) -> None:
     """Print text for people."""
-    plain = _on_one_line(text)
+    plain = wrapped(_on_one_line(text))
     click.echo(style(plain, bold=bold, dim=dim, fg=fg), nl=nl, color=_has_colour())
 
 
@@ -65,9 +68,9 @@ def show_json(value: Any) -> None:
 
 
 def table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
-    """A table that fits the terminal."""
+    """A table that fits the terminal. In a pipe it is as wide as it needs."""
     cells = [[one_line(cell) for cell in row] for row in rows]
-    shown, widths = _layout(columns, cells, terminal_columns())
+    shown, widths = _layout(columns, cells, line_width())
     say(_line([columns[at].name for at in shown], widths), bold=True)
     say("─" * (sum(widths) + _GAP * (len(widths) - 1)), dim=True)
     for row in cells:
@@ -110,7 +113,11 @@ def progress(label: str, length: int) -> Iterator[Callable[[int], None]]:
     if not sys.stderr.isatty() or not sys.stdout.isatty() or length < _WORTH_A_BAR:
         yield lambda _steps: None
         return
-    with click.progressbar(length=max(length, 1), label=label, file=sys.stderr, update_min_steps=length // 200) as bar:
+    width = _BAR if terminal_columns() > _BAR + _BESIDE_A_BAR else 0  # 0: whatever room there is
+    steps = length // 200
+    with click.progressbar(
+        length=max(length, 1), label=label, file=sys.stderr, width=width, update_min_steps=steps
+    ) as bar:
         yield bar.update
 
 
@@ -127,7 +134,7 @@ def cut(text: str, most: int) -> str:
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    fitted = [set_cell_size(cut(cell, width), width) for cell, width in zip(cells, widths, strict=True)]
+    fitted = [set_cell_size(shorten_title(cell, width, cut), width) for cell, width in zip(cells, widths, strict=True)]
     return (" " * _GAP).join(fitted).rstrip()
 
 
@@ -153,7 +160,7 @@ def _layout(columns: Sequence[Column], rows: Sequence[Sequence[str]], terminal: 
 
 def _natural(column: Column, cells: Sequence[str]) -> int:
     widest = max([cell_len(column.name), *map(cell_len, cells)])
-    return widest if column.weight else min(widest, _WIDEST)
+    return widest if column.weight or not is_narrow() else min(widest, _WIDEST)
 
 
 def _total(widths: Sequence[int]) -> int:
@@ -166,6 +173,27 @@ def terminal_columns() -> int:
         terminal = next((stream for stream in (sys.stdout, sys.stderr) if stream.isatty()), None)
         given = os.get_terminal_size(terminal.fileno()).columns if terminal else _WIDTH_OF_A_PIPE
     return max(given or _WIDTH_OF_A_TERMINAL, 20)
+
+
+def line_width() -> int:
+    """How many cells a line may take. What another program reads is not cut, unless COLUMNS says how wide it is."""
+    return terminal_columns() if is_narrow() else _UNLIMITED
+
+
+def is_narrow() -> bool:
+    """Whether lines are made to fit a width."""
+    return wanted_columns() is not None or sys.stdout.isatty()
+
+
+def has_no_room(line: str) -> bool:
+    """Whether a person would see it on more than one line."""
+    return sys.stdout.isatty() and cell_len(line) > terminal_columns()
+
+
+def excerpt(text: str, most: int) -> str:
+    """The beginning of a text as a cell of a table; in a pipe all of it, on one line."""
+    line = one_line(text)
+    return shorten(line, most) if is_narrow() else line
 
 
 def wrapped(text: str) -> str:

@@ -33,6 +33,7 @@ LIFETIME = 300.0
 """Seconds for which a token of our own is good at most."""
 MOST_TOKEN = 1_000
 _OPENING_SECONDS = 3.0
+_NO_GATEWAY = "No gateway of this home runs; `segue gateway run` starts one."
 
 
 class Asked(Protocol):
@@ -60,6 +61,8 @@ class Here(Asked):
     name = "this home"
 
     def ask(self, method: str, params: Mapping[str, Any]) -> Any:
+        if not app.has_store(app.settings()):  # where a token would be put down
+            raise NotFound(_NO_GATEWAY)
         with _own_token() as token:
             until = time.monotonic() + _OPENING_SECONDS
             while True:
@@ -141,7 +144,7 @@ def _address(tx: Transaction) -> str | None:
     """Where a gateway of this home has opened its door: whoever else listens there is shown no token."""
     runs = living_gateways(tx, is_gone)
     if not runs:
-        raise NotFound("No gateway of this home runs; `segue gateway run` starts one.")
+        raise NotFound(_NO_GATEWAY)
     known = addresses(tx)
     return next((known[run.id] for run in runs if run.id in known), None)
 

@@ -53,7 +53,7 @@ def delete(wanted: tuple[str, ...], purge: bool, yes: bool, dry_run: bool, there
     if there:
         _delete_there(there, wanted, purge=purge, yes=yes, dry_run=dry_run)
         return
-    with app.open_store() as store:
+    with app.open_for_reading() if dry_run else app.open_store() as store:
         doomed = store.read(OWNER_AT_CONSOLE, _doomed, dict.fromkeys(wanted), purge)
         say("For good, from the database and the trash:" if purge else "Into the trash:", bold=True)
         _preview(doomed)
@@ -98,7 +98,7 @@ def prune(older_than: float, source: tuple[str, ...], include_idle: bool, yes: b
     now = time.time()
     before = now - older_than * DAY
     idle = Hand(this_run("segue sessions").id, is_gone) if include_idle else None
-    with app.open_store() as store:
+    with app.open_for_reading() if dry_run else app.open_store() as store:
         found = store.read(OWNER_AT_CONSOLE, discarding.find_prunable, before, source, idle)
         if not found:
             which = "unused" if include_idle else "ended"
@@ -164,7 +164,7 @@ def empty(older_than: float | None, yes: bool, dry_run: bool) -> None:
     if older_than is not None:
         _check_days(older_than)
     before = None if older_than is None else time.time() - older_than * DAY
-    with app.open_store() as store:
+    with app.open_for_reading() if dry_run else app.open_store() as store:
         entries = store.read(OWNER_AT_CONSOLE, discarding.trash_before, before)
         if entries:
             _table(entries)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from segue.cli.output import style, wrapped
+from segue.cli.output import has_no_room, is_narrow, style, wrapped
 from segue.core.documents import WHY_ANEW
 from segue.core.messages import SUMMARY_SEQ, Message, called
 from segue.core.sessions import standing
@@ -17,11 +17,10 @@ _TOOL_OUTPUT_LINES = 12
 def transcript(parts: Sequence[Part], *, around: int | None = None) -> Iterator[str]:
     """A conversation as lines: a heading, then each part, with a rule where one ends and the next begins."""
     last, _, _ = parts[-1]
-    yield style(one_line(last.title or last.first_line or last.id), bold=True)
+    yield style(wrapped(one_line(last.title or last.first_line or last.id)), bold=True)
     messages = count(sum(session.message_count for session, _, _ in parts), "message")
-    yield style(
-        one_line(f"{last.id} · {last.source} · {_when(last.started_at)} · {messages} · {standing(last)}"), dim=True
-    )
+    facts = one_line(f"{last.id} · {last.source} · {_when(last.started_at)} · {messages} · {standing(last)}")
+    yield style(wrapped(facts), dim=True)
     for number, (session, rows, reset) in enumerate(parts):
         if number:
             yield _rule(f"compressed, and continued as {session.id}")
@@ -36,7 +35,7 @@ def transcript(parts: Sequence[Part], *, around: int | None = None) -> Iterator[
 def _message(message: Message, *, marked: bool) -> Iterator[str]:
     yield _heading(message, marked=marked)
     text = printable(message.content or "").rstrip()
-    if message.role == "tool":
+    if message.role == "tool" and is_narrow():
         text = _beginning(text)
     if text:
         yield wrapped(text) if message.role in ("user", "assistant") else style(wrapped(text), dim=True)
@@ -57,10 +56,12 @@ def _heading(message: Message, *, marked: bool) -> str:
     }[message.role]
     if message.seq == SUMMARY_SEQ:
         who = "■ Summary of what came before"
-    state = "" if message.is_live else f" · {message.state}"
+    state = f" · {message.note}" if message.note else ""
     arrow = "▶ " if marked else ""
-    rest = f"  #{message.seq} · {_when(message.timestamp)}{state}"
-    return style(arrow + one_line(who), bold=True, fg=colour) + style(one_line(rest).rjust(len(rest)), dim=True)
+    rest = f"#{message.seq} · {_when(message.timestamp)}{state}"
+    name = arrow + one_line(who)
+    gap = "\n  " if has_no_room(f"{name}  {rest}") else "  "
+    return style(name, bold=True, fg=colour) + gap + style(one_line(rest), dim=True)
 
 
 def _beginning(text: str) -> str:
@@ -74,7 +75,7 @@ def _beginning(text: str) -> str:
 
 
 def _rule(text: str) -> str:
-    return "\n" + style(one_line(f"── {text} ──"), dim=True)
+    return "\n" + style(wrapped(one_line(f"── {text} ──")), dim=True)
 
 
 def _when(moment: float) -> str:

@@ -13,7 +13,7 @@ import click
 
 from segue import app
 from segue.cli.options import AS_JSON, REMOTE
-from segue.cli.output import cut, note, pages, show_json, style, terminal_columns
+from segue.cli.output import cut, line_width, note, pages, show_json, style
 from segue.core.matching import Found
 from segue.core.messages import SUMMARY_SEQ, Message, called
 from segue.core.moments import ago
@@ -293,7 +293,7 @@ def _quiet_line(message: Message) -> str:
     """A message beside a hit: set in, and as much of it as fits into a line."""
     calls = ", ".join(map(called, message.calls))
     text = one_line(message.content or "") or one_line(f"→ {calls}" if calls else "(no words)")
-    room = terminal_columns() - len(_INDENT) - 2
+    room = line_width() - len(_INDENT) - 2
     return f"{_INDENT}{_sign(message)} {style(cut(text, room), dim=True)}"
 
 

@@ -27,7 +27,7 @@ _MOST = 10**9
 @click.group(
     cls=LazyGroup,
     commands_in={
-        "browse": ("segue.cli.browsing", "browse", "Look through conversations on a full screen."),
+        "browse": ("segue.cli.browse", "browse", "Look through conversations on a full screen."),
         "search": ("segue.cli.searching", "search", "Find messages by what they say."),
         "show": ("segue.cli.showing", "show", "Read a conversation from its beginning."),
         "rename": ("segue.cli.marking", "rename", "Give a conversation a title."),

@@ -102,7 +102,7 @@ def said(message: Message, number: int, part: int, mask: Mask, zone: tzinfo | No
         seq=message.seq,
         text=str(mask(printable(message.content or ""))).strip("\n"),
         calls=tuple(Call(_shown(called(call), mask), _arguments(call, mask)) for call in message.calls),
-        note=message.state if message.state != State.LIVE else "",
+        note=message.note,
     )
 
 

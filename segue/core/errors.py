@@ -48,8 +48,10 @@ class NotFound(SegueError, LookupError):
 
 
 class SessionNotFound(NotFound):
-    def __init__(self, wanted: str) -> None:
-        super().__init__(f"No session has the id or title {wanted!r}; `segue sessions list` shows what is there.")
+    def __init__(self, wanted: str, near: Sequence[str] = ()) -> None:
+        meant = " or ".join(map(repr, near))
+        hint = f"did you mean {meant}?" if meant else "`segue sessions list` shows what is there."
+        super().__init__(f"No session has the id or title {wanted!r}; {hint}")
         self.wanted = wanted
 
 

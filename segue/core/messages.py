@@ -62,6 +62,15 @@ class Draft(NamedTuple):
     pruned: str | None = None
 
 
+_CUT_OFF = {
+    "stopped": "stopped",
+    "error": "cut off by an error",
+    "length": "cut off at the length limit",
+    "content_filter": "cut off by a content filter",
+}
+"""Finish reasons of answers that are not whole."""
+
+
 class Message(NamedTuple):
     """A stored message; (session_id, seq) names it for ever."""
 
@@ -96,6 +105,12 @@ class Message(NamedTuple):
     @property
     def is_live(self) -> bool:
         return self.state == State.LIVE
+
+    @property
+    def note(self) -> str:
+        """What people are told beside it: that it is not live, or an answer that did not come to its end."""
+        ending = _CUT_OFF.get(self.finish_reason or "", "") if self.role == "assistant" else ""
+        return ", ".join(filter(None, ["" if self.is_live else self.state, ending]))
 
     @property
     def calls(self) -> list[dict[str, Any]]:

@@ -5,13 +5,18 @@ A title is one visible line of at most 100 characters. Parts of a compressed con
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from segue.core.errors import TitleTooLong
-from segue.core.text import cut
+from segue.core.text import cut, shorten
 
 LONGEST_TITLE = 100
 _WORDS_IN_A_GUESS = 7
+_LEAST_OF_A_BASE = 3
+_SUGGESTED = 3
+_COMPARED = 500
+_SHORTEST_PART = 3
+_SIMILAR = 0.7
 
 _NUMBERED = re.compile(r"(?P<base>.*\S) #(?P<number>[1-9][0-9]{0,8})", re.DOTALL)
 _PICTOGRAPH = "\u00a9\u00ae\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
@@ -44,11 +49,44 @@ def title_from(first_words: str) -> str | None:
     return fitted_title(" ".join(words[:_WORDS_IN_A_GUESS]))
 
 
+def title_key(title: str) -> str:
+    """What two titles have in common that differ in upper and lower case alone."""
+    return unicodedata.normalize("NFC", title.casefold())
+
+
+def near_titles(wanted: str, titles: Sequence[str]) -> list[str]:
+    """The titles that somebody may have meant: those that contain what was typed, then those spelt alike.
+
+    Earlier titles come first. Spelling is compared with a limited number of them, because that takes time.
+    """
+    from difflib import get_close_matches  # only a mistake needs these two
+
+    from segue.core.tokens import fold
+
+    typed = fold(fitted_title(wanted) or "").strip()
+    folded = {title: fold(title) for title in titles}
+    containing = [title for title in titles if len(typed) >= _SHORTEST_PART and typed in folded[title]]
+    compared = dict.fromkeys(list(folded.values())[:_COMPARED])
+    alike = get_close_matches(typed, compared, _SUGGESTED, _SIMILAR)
+    spelt_alike = [title for key in alike for title in titles if folded[title] == key]
+    return list(dict.fromkeys([*containing, *spelt_alike]))[:_SUGGESTED]
+
+
 def split_title(title: str) -> tuple[str, int]:
     """The name of the conversation and the number of the part; an unnumbered title is part 1."""
     if match := _NUMBERED.fullmatch(title):
         return match["base"], int(match["number"])
     return title, 1
+
+
+def shorten_title(title: str, most: int, shorten: Callable[[str, int], str] = shorten) -> str:
+    """The title shortened so that its number stays; `shorten` says how a text is made that short."""
+    base, number = split_title(title)
+    ending = f" #{number}"
+    whole = shorten(title, most)
+    if whole == title or number == 1 or most < len(ending) + _LEAST_OF_A_BASE:
+        return whole
+    return shorten(base, most - len(ending)) + ending
 
 
 def numbered_title(base: str, number: int) -> str:

@@ -111,6 +111,14 @@ class Miscount(NamedTuple):
     tool_call_count: int
 
 
+class Titled(NamedTuple):
+    """A session that has a title."""
+
+    id: str
+    title: str
+    principal: str
+
+
 class Sessions(Protocol):
     def find(self, session_id: str) -> Session | None: ...
     def insert(self, session: Session) -> bool:
@@ -129,6 +137,9 @@ class Sessions(Protocol):
     def delete(self, session_ids: Collection[str]) -> int: ...
     def with_prefix(self, prefix: str, limit: int) -> list[str]: ...
     def titled(self, title: str) -> list[Listed]: ...
+    def titles(self) -> list[Titled]:
+        """Every title, the session that was active last first."""
+
     def holder_of(self, principal: str, title: str) -> Listed | None:
         """Whose a principal's title is, in whatever room: a title is theirs once."""
 

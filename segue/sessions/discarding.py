@@ -8,6 +8,7 @@ from segue.core.errors import Ambiguous, NotFound
 from segue.core.portable import from_mapping
 from segue.core.sessions import Listed, Session
 from segue.core.spelling import dumps
+from segue.core.titles import title_key
 from segue.ports.store import Filter, Transaction, TrashEntry
 from segue.sessions.calling import forget_calls
 from segue.sessions.ending import is_in_use, seize
@@ -82,6 +83,7 @@ def find_trashed(tx: Transaction, wanted: str) -> list[TrashEntry]:
     found = (
         exact[:1]
         or [entry for entry in entries if entry.title == wanted]
+        or [entry for entry in entries if entry.title and title_key(entry.title) == title_key(wanted)]
         or [entry for entry in entries if wanted and entry.session_id.startswith(wanted)]
     )
     if not found:

@@ -1,11 +1,14 @@
 """From what somebody typed to the session that is meant, and from one part of a conversation to the others."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from segue.core.errors import Ambiguous, SessionNotFound, SessionTrashed
 from segue.core.lineage import Link, tip_of
 from segue.core.scope import OWNER
-from segue.core.sessions import Session
-from segue.core.titles import fitted_title
-from segue.ports.store import Transaction
+from segue.core.sessions import Listed, Session
+from segue.core.titles import fitted_title, near_titles, title_key
+from segue.ports.store import Titled, Transaction
 
 _CANDIDATES = 100
 
@@ -28,24 +31,55 @@ def find_id(tx: Transaction, wanted: str) -> str | None:
 
 
 def find_titled(tx: Transaction, title: str) -> str | None:
-    """The newest part of the conversation that carries the title. One's own comes before anybody else's."""
+    """The newest part of the conversation that carries exactly the title. One's own comes before anybody else's."""
     wanted = fitted_title(title)
-    holders = tx.sessions.titled(wanted) if wanted else []
-    own = [holder for holder in holders if holder.principal in (tx.scope.principal, OWNER)] or holders
-    if len(own) > 1:
-        raise Ambiguous(title, [f"{holder.id} ({holder.principal})" for holder in own])
-    return find_tip(tx, own[0].id) if own else None
+    holder = _holder(tx, title, tx.sessions.titled(wanted)) if wanted else None
+    return find_tip(tx, holder) if holder else None
 
 
 def get_id(tx: Transaction, wanted: str) -> str:
-    """The session that an id, a title or the beginning of an id means, in that order."""
+    """The session that an id, a title or the beginning of an id means; a title leads to the newest part."""
+    meant = _get_meant(tx, wanted)
+    return find_tip(tx, meant.id) if meant.is_titled else meant.id
+
+
+def get_named(tx: Transaction, wanted: str) -> str:
+    """The same, but exactly the part that carries the title."""
+    return _get_meant(tx, wanted).id
+
+
+class _Meant(NamedTuple):
+    id: str
+    is_titled: bool = False
+
+
+def _get_meant(tx: Transaction, wanted: str) -> _Meant:
+    """By id, by title, by a title in other upper and lower case, by the beginning of an id, in that order."""
     if tx.sessions.find(wanted):
-        return wanted
-    found = find_titled(tx, wanted) or find_id(tx, wanted)
-    if found is None:
-        is_trashed = any(wanted in (entry.session_id, entry.title) for entry in tx.trash.listed())
-        raise SessionTrashed(wanted) if is_trashed else SessionNotFound(wanted)
-    return found
+        return _Meant(wanted)
+    title = fitted_title(wanted) or ""
+    holder = _holder(tx, wanted, tx.sessions.titled(title)) if title else None
+    titles: list[Titled] | None = None
+    if holder is None and title.lower() != title.upper():
+        titles = tx.sessions.titles()
+        holder = _holder(tx, wanted, [one for one in titles if title_key(one.title) == title_key(title)])
+    if holder is not None:
+        return _Meant(holder, is_titled=True)
+    if (found := find_id(tx, wanted)) is not None:
+        return _Meant(found)
+    if any(wanted == one.session_id or title_key(one.title or "") == title_key(title) for one in tx.trash.listed()):
+        raise SessionTrashed(wanted)
+    known = tx.sessions.titles() if titles is None else titles
+    raise SessionNotFound(wanted, near_titles(wanted, [one.title for one in known]))
+
+
+def _holder(tx: Transaction, typed: str, holders: Sequence[Listed | Titled]) -> str | None:
+    """The one session that carries a title: one's own before anybody else's."""
+    own = [one for one in holders if one.principal in (tx.scope.principal, OWNER)] or holders
+    if len(own) > 1:
+        alike = len({one.title for one in own}) == 1
+        raise Ambiguous(typed, [f"{one.id} ({one.principal if alike else repr(one.title)})" for one in own])
+    return own[0].id if own else None
 
 
 def find_tip(tx: Transaction, session_id: str) -> str:

@@ -10,7 +10,7 @@ from segue.core.messages import count_calls, first_line_of
 from segue.core.scope import Scope
 from segue.core.sessions import Listed, Session
 from segue.core.usage import Billing, Usage
-from segue.ports.store import Filter, Sessions, SourceCount
+from segue.ports.store import Filter, Sessions, SourceCount, Titled
 from segue.storage.sql import ALL, LAST_CHARACTER, Condition, Executor, batches, columns, placeholders, visible
 
 _ALL = columns(Session._fields)
@@ -92,6 +92,12 @@ class SqlSessions(Sessions):
         where.add("s.title = :title", title=title)
         sql = f"SELECT {_LISTED} FROM sessions s WHERE {where.sql} ORDER BY s.last_active_at DESC"
         return [Listed._make(row) for row in self._db.rows(sql, where.parameters)]
+
+    def titles(self) -> list[Titled]:
+        where = visible(self._scope)
+        where.add("title IS NOT NULL")
+        sql = f"SELECT id, title, principal FROM sessions WHERE {where.sql} ORDER BY last_active_at DESC, id"
+        return [Titled._make(row) for row in self._db.rows(sql, where.parameters)]
 
     def holder_of(self, principal: str, title: str) -> Listed | None:
         where = self._whose(principal)

@@ -99,14 +99,31 @@ def test_what_was_said_before_a_crash_is_heard_when_the_turn_is_carried_on(store
     assert heard(place) == []
 
 
+def test_a_title_that_waits_is_shown_until_its_conversation_has_it(store: SqlStore) -> None:
+    place = Place(store, Loop([Scripted(echo)], []))
+
+    async def shown() -> str:
+        return (await place.chat.command(Command("title", ""))).text
+
+    async def work() -> None:
+        assert await shown() == "Nothing has been said yet; /title TITLE names what comes."
+        told = (await place.chat.command(Command("title", "Soup"))).text
+        assert await shown() == told == "This conversation will be called “Soup” once something is said in it."
+        await place.say("leeks")
+        assert (await shown()).startswith("“Soup” (set by you).")
+        await place.chat.command(Command("new", ""))
+        assert "Soup" not in await shown()
+
+    run(place, work)
+
+
 def test_the_latest_conversation_is_that_of_the_terminal_whatever_happened_elsewhere(store: SqlStore) -> None:
     for name, source, at in (("older", "cli", 1.0), ("here", "cli", 2.0), ("there", "telegram", 3.0)):
         store.write(OWNER, create_session, Session(name, source, started_at=at, last_active_at=at))
     place = Place(store, Loop([Scripted(echo)], []))
 
     async def work() -> None:
-        await place.chat.resume_latest()
-        assert place.chat.session_id == "here"
+        assert await place.chat.find_latest() == "here"
 
     run(place, work)
 

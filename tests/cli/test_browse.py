@@ -22,6 +22,7 @@ from waiting import DEADLINE
 
 from segue import app
 from segue.cli import browsing
+from segue.cli.browse import browse
 from segue.cli.browsing.acts import file_name_for
 from segue.cli.browsing.browser import READ_ONLY, Browser
 from segue.cli.browsing.dialogs import Option
@@ -532,6 +533,8 @@ def test_stored_text_is_drawn_literally_and_breaks_nothing(store: SqlStore, size
 
     async def check(pilot: Pilot[str], kind: str) -> None:
         await until_current(pilot, f"{kind} a")
+        if not pilot.app.query_one("#preview").display:
+            await pilot.press("space")  # hidden at first where there is little room
         await until(pilot, lambda: looked_at(pilot) == f"{kind} a")
         pilot.app._status.say("")  # type: ignore[attr-defined]
         await pilot.press("p")
@@ -557,6 +560,35 @@ def test_stored_text_is_drawn_literally_and_breaks_nothing(store: SqlStore, size
             await pilot.press("down", "down")
 
     drive(store, script, size)
+
+
+def test_where_there_is_little_room_the_list_has_it_until_the_preview_is_asked_for(store: SqlStore) -> None:
+    add(store, "abc", title="A week in Lisbon")
+
+    async def script(pilot: Pilot[str]) -> None:
+        table, preview = pilot.app.query_one("#table"), pilot.app.query_one("#preview")
+        assert "A week in Lisbon" in screen(pilot)
+        assert (table.region.height, preview.display) == (12, False)
+        await pilot.press("space")
+        await until_seen(pilot, "A week in Lisbon", "abc · cli")
+        assert (table.region.height, preview.region.height) == (6, 6)
+        await pilot.press("space")
+        await until(pilot, lambda: table.region.height == 12)
+        await pilot.resize_terminal(*WIDE)
+        await pilot.press("space")
+        await until_seen(pilot, "◆ Good morning")
+
+    drive(store, script, (40, 15))
+
+
+def test_the_help_can_be_scrolled_where_there_is_little_room(store: SqlStore) -> None:
+    async def script(pilot: Pilot[str]) -> None:
+        await pilot.press("question_mark")
+        await until_seen(pilot, "Keys")
+        await pilot.press("end")
+        await until_seen(pilot, "Esc does so too")
+
+    drive(store, script, (40, 15))
 
 
 def test_resizing_moves_the_preview_below_the_list(store: SqlStore) -> None:
@@ -631,8 +663,12 @@ def test_help_names_every_key_at_80_by_24(store: SqlStore) -> None:
     drive(store, script, NARROW)
 
 
-def test_what_was_chosen_is_an_id_and_a_command_that_reads_it(capsys: pytest.CaptureFixture[str]) -> None:
-    browsing.chosen("it's odd")
+def test_in_a_home_that_can_only_be_read_enter_says_how_to_read_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("segue.cli.browse.pick", lambda _: ("it's odd", False))
+    assert browse.callback
+    browse.callback()
     captured = capsys.readouterr()
     assert captured.out == "it's odd\n"
     assert captured.err == "segue sessions show 'it'\"'\"'s odd'\n"
@@ -1045,11 +1081,11 @@ def test_browse_needs_a_terminal(run: Run) -> None:
 
 
 def test_without_textual_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(browsing, "_check_terminal", lambda: None)
+    for stream in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(f"sys.{stream}.isatty", lambda: True)
     monkeypatch.setitem(sys.modules, "textual", None)
-    assert browsing.browse.callback
     with pytest.raises(browsing.BrowseMissing, match=r"segue\[browse\]"):
-        browsing.browse.callback()
+        browsing.pick("")
 
 
 @pytest.mark.parametrize("command", [("sessions", "list"), ("sessions", "browse", "--help"), ("sessions", "browse")])

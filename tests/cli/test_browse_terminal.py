@@ -1,5 +1,6 @@
 """`segue sessions browse` in a real terminal: what is seen there, what is printed, and what is left behind."""
 
+import os
 import re
 import shlex
 import shutil
@@ -14,7 +15,8 @@ from segue import SessionDB
 
 pytestmark = [pytest.mark.on_file, pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")]
 
-BROWSE = shlex.join([sys.executable, "-m", "segue", "sessions", "browse"])
+SEGUE = shlex.join([sys.executable, "-m", "segue"])
+BROWSE = f"{SEGUE} sessions browse"
 
 
 @pytest.fixture
@@ -27,7 +29,8 @@ def terminal(db: SessionDB, home: Path) -> Iterator[Terminal]:
         db.create_session(session_id, "cli")
         db.set_session_title(session_id, title)
         db.append_message(session_id, "user", words)
-    opened = Terminal(home.parent, f"SEGUE_HOME={home}")
+    keys = [f"{name}=" for name in os.environ if name.endswith("_API_KEY")]
+    opened = Terminal(home.parent, f"SEGUE_HOME={home}", *keys)
     yield opened
     opened.close()
 
@@ -64,8 +67,39 @@ def test_filter_rename_resize_and_choose(terminal: Terminal, db: SessionDB) -> N
     screen = terminal.until("q Quit", "● What goes with leeks?", without="space Preview")
     assert len(screen.splitlines()) <= 24
     terminal.press("Enter")
-    screen = terminal.until("segue sessions show 20250301_080000_soup")
-    assert "\n20250301_080000_soup\n" in screen
+    terminal.until("/help says", "Leek soup · offline", "● What goes with leeks?")
+    assert terminal.says("alternate_on") == "0"
+    terminal.send("/quit")
+    terminal.until("Resume with: segue -r 20250301_080000_soup  (Leek soup)")
+    terminal.wait(lambda _: is_clean(terminal))
+
+
+def test_r_without_a_name_opens_the_list_and_goes_on_with_what_is_chosen(terminal: Terminal) -> None:
+    terminal.send(f"{SEGUE} -r")
+    terminal.until("3 conversations", "● Something with wind in it")
+    terminal.press("Down")
+    terminal.until("● Which week in May?")
+    terminal.press("Enter")
+    terminal.until("旅行の計画", "● Which week in May?", "/help says")
+    terminal.send("/quit")
+    terminal.until("Resume with: segue -r 20250302_080000_trip")
+    terminal.send(f"clear; {SEGUE} -r --branch; echo left with $?")
+    terminal.until("3 conversations")
+    terminal.press("q")
+    terminal.until("left with 0", without="conversations")
+
+
+def test_on_a_small_screen_the_list_is_seen_and_the_preview_when_it_is_asked_for(terminal: Terminal) -> None:
+    terminal.resize(40, 15)
+    terminal.type(f"{BROWSE}\n")
+    screen = terminal.until("3 conv", "Soup for Sunday", "Naming the boat", "旅行の計画")
+    assert max(map(len, screen.splitlines())) <= 40
+    assert "● Something with wind" not in screen
+    terminal.press("Space")
+    screen = terminal.until("Soup for Sunday", "Naming the boat", "旅行の計画", "20250303_080000_boat")
+    terminal.press("Space")
+    terminal.until("Soup for Sunday", without="20250303_080000_boat")
+    terminal.press("q")
     terminal.wait(lambda _: is_clean(terminal))
 
 

@@ -77,6 +77,9 @@ def test_what_cannot_be_done_is_said_in_one_sentence(run: Run, pair: Path, argum
         (["sessions", "import", "-", "--on-conflict", "odd"], "replace"),
         (["-r", "", "-q", "hello"], "is empty"),
         (["-c", " ", "-q", "hello"], "is empty"),
+        (["--branch", "-q", "hello"], "-c or -r"),
+        (["-r", "--json", "-q", "hello"], "-r ID"),
+        (["-c", "-r", "-q", "hello"], "one of them"),
     ],
 )
 def test_what_is_no_command_has_the_code_2(run: Run, pair: Path, arguments: list[str], part: str) -> None:

@@ -177,6 +177,15 @@ def test_the_preview_is_the_first_message_on_one_line_of_60_characters(run: Run,
 
 
 @pytest.mark.on_file
+def test_in_a_pipe_titles_previews_and_ids_are_whole(run: Run, worldly: Path, varied: Path) -> None:
+    shown = run("sessions", "list", SEGUE_HOME=str(worldly), COLUMNS="").stdout
+    assert "agent:main:imported:" + "from-another-program-" * 6 in shown
+    assert "x" * 100 in shown
+    note = run("sessions", "list", "--source", "telegram", SEGUE_HOME=str(varied), COLUMNS="").stdout
+    assert "Remember the milk. " + "More of it. " * 8 + "More of it." in note
+
+
+@pytest.mark.on_file
 def test_without_a_single_title_the_source_is_shown_instead(run: Run, many: Path) -> None:
     lines = run("sessions", "list", SEGUE_HOME=str(many)).stdout.splitlines()
     assert re.split("  +", lines[0]) == ["Preview", "Last Active", "Src", "ID"]

@@ -117,6 +117,25 @@ def test_a_table_is_no_wider_than_its_text(capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.usefixtures("narrow")
+def test_the_number_of_a_title_survives_a_narrow_column(capsys: pytest.CaptureFixture[str]) -> None:
+    names = ["my project with a rather long name #7", "語" * 30 + " #12", "no number here, only words #", "a b c #7"]
+    lines = shown_table(
+        capsys, [Column("Title", 1), Column("ID")], [[name, "20250305_091523_a1b2c3d4"] for name in names]
+    )
+    cells_of_titles = [line.removesuffix("20250305_091523_a1b2c3d4").rstrip() for line in lines[2:]]
+    assert cells_of_titles == ["my project… #7", "語語語語… #12", "no number her…", "a b c #7"]
+
+
+def test_a_pipe_is_not_cut(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever terminal shows the errors: whoever reads is another program."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    columns = [Column("Title", 2), Column("Preview", 3, yields=2), Column("Src", yields=1), Column("ID")]
+    row = ["t" * 100, "p" * 200, "s" * 60, "agent:main:imported:" + "i" * 180]
+    assert shown_table(capsys, columns, [row])[2].split() == row
+
+
+@pytest.mark.usefixtures("narrow")
 def test_lines_of_a_cell_are_joined_and_nothing_in_it_steers(capsys: pytest.CaptureFixture[str]) -> None:
     lines = shown_table(capsys, [Column("Name", 1)], [[f"one\n\ntwo\tthree {HOSTILE}"]])
     assert lines[2:] == ["one two three red"]

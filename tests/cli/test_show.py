@@ -75,7 +75,7 @@ def one_sentence(result: subprocess.CompletedProcess[str]) -> str:
     assert result.returncode != 0
     assert result.stdout == ""
     assert len(result.stderr.splitlines()) == 1
-    assert result.stderr.endswith(".\n")
+    assert result.stderr.endswith((".\n", "?\n"))
     return result.stderr
 
 
@@ -91,7 +91,7 @@ def test_a_conversation_is_found_by_id_by_beginning_and_by_title(run: Run, libra
 
 @pytest.mark.on_file
 def test_the_transcript_says_who_said_what_in_order(run: Run, library: Path) -> None:
-    shown = run("sessions", "show", PROJECT, SEGUE_HOME=str(library)).stdout
+    shown = run("sessions", "show", PROJECT, SEGUE_HOME=str(library), COLUMNS="100").stdout
     wanted = [
         *("Alice", "#1", "Why does the build fail?", "Assistant", "#2", "Let me look.", "terminal", '"command":"make"'),
         *("terminal", "#3", "line 1\n", "line 12\n", "18 more lines", "#4", "A file is missing."),
@@ -99,6 +99,9 @@ def test_the_transcript_says_who_said_what_in_order(run: Run, library: Path) -> 
     assert re.search(".*".join(map(re.escape, wanted)), shown, re.DOTALL)
     assert "line 13" not in shown
     assert "Never mind." not in shown
+    in_a_pipe = run("sessions", "show", PROJECT, SEGUE_HOME=str(library), COLUMNS="").stdout
+    assert "line 30\n" in in_a_pipe
+    assert "more line" not in in_a_pipe
 
 
 def test_a_beginning_that_fits_several_lists_them(run: Run, library: Path) -> None:
@@ -165,10 +168,38 @@ def test_an_undone_message_can_still_be_read_and_is_marked(run: Run, library: Pa
     assert "undone" in next(line for line in shown.splitlines() if line.startswith("▶"))
 
 
+@pytest.mark.parametrize(
+    ("reason", "note"),
+    [("stopped", " · stopped"), ("error", " · cut off by an error"), ("length", " · cut off at the length limit")],
+)
+def test_an_answer_that_did_not_come_to_its_end_is_marked(run: Run, db: SessionDB, reason: str, note: str) -> None:
+    session = db.create_session("cut")
+    db.append_message(session, "user", "Tell me a story", finish_reason=reason)
+    db.append_message(session, "assistant", "Once upon", finish_reason=reason)
+    db.append_message(session, "assistant", "The end.", finish_reason="stop")
+    shown = run("sessions", "show", session).stdout.splitlines()
+    assert [line.endswith(note) for line in shown if re.search(r"  #\d", line)] == [False, True, False]
+    for form in ("md", "html"):
+        text = run("sessions", "export", "-", "--format", form, "--session-id", session).stdout
+        assert text.count(note.removeprefix(" · ")) == 1, form
+
+
 @pytest.mark.on_file
 @pytest.mark.parametrize("around", ["31", "-1", "99999999999999999999"])
 def test_a_message_that_is_not_there_is_an_error(run: Run, library: Path, around: str) -> None:
     assert around in one_sentence(run("sessions", "show", LONG, f"--around={around}", SEGUE_HOME=str(library)))
+
+
+@pytest.mark.parametrize("typed", ["MY PROJECT", "My project"])
+def test_a_title_is_found_in_upper_and_lower_case(run: Run, library: Path, typed: str) -> None:
+    shown = run("sessions", "show", typed, SEGUE_HOME=str(library))
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert shown.stdout.startswith("my project\n")
+
+
+def test_a_title_that_is_nearly_right_is_suggested(run: Run, library: Path) -> None:
+    sentence = one_sentence(run("sessions", "show", "my", "projcet", SEGUE_HOME=str(library)))
+    assert sentence == "segue: No session has the id or title 'my projcet'; did you mean 'my project'?\n"
 
 
 InAPipe = Callable[..., bytes]

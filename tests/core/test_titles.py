@@ -8,7 +8,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from segue.core.errors import TitleTooLong
-from segue.core.titles import clean_title, fitted_title, next_title, numbered_title, split_title, title_from
+from segue.core.titles import (
+    clean_title,
+    fitted_title,
+    near_titles,
+    next_title,
+    numbered_title,
+    shorten_title,
+    split_title,
+    title_from,
+)
 
 FORBIDDEN = re.compile(
     "[\x00-\x1f\x7f-\x9f"  # control characters
@@ -242,3 +251,36 @@ def test_a_numbered_title_can_be_split_again(base: str, number: int) -> None:
     assert again == number
     assert len(title) <= 100
     assert shortened == base if len(base) + len(f" #{number}") <= 100 else base.startswith(shortened)
+
+
+@pytest.mark.parametrize(
+    ("typed", "near"),
+    [
+        pytest.param("my projct", ["My project"], id="a letter is missing"),
+        pytest.param("lisbon", ["A week in Lisbon", "Lisbon by train"], id="a part of two, the earlier one first"),
+        pytest.param("cafe", ["Café"], id="without its accent"),
+        pytest.param("li", [], id="too short to be a part"),
+        pytest.param("", [], id="nothing"),
+        pytest.param("soup for monday", [], id="nothing alike"),
+        pytest.param("note", ["Note 0", "Note 1", "Note 2"], id="three at most"),
+    ],
+)
+def test_the_titles_that_somebody_may_have_meant(typed: str, near: list[str]) -> None:
+    notes = [f"Note {number}" for number in range(9)]
+    assert near_titles(typed, ["A week in Lisbon", "My project", "Lisbon by train", "Café", *notes]) == near
+
+
+@pytest.mark.parametrize(
+    ("title", "most", "shortened"),
+    [
+        ("my project #7", 13, "my project #7"),
+        ("my project #7", 12, "my proje… #7"),
+        ("my project #7", 5, "my p…"),
+        ("my project #7", 6, "my… #7"),
+        ("my project #123", 12, "my pro… #123"),
+        ("my project #1", 12, "my project…"),
+        ("my project", 6, "my pr…"),
+    ],
+)
+def test_a_shortened_title_keeps_its_number_where_there_is_room(title: str, most: int, shortened: str) -> None:
+    assert shorten_title(title, most) == shortened

@@ -277,7 +277,7 @@ def test_a_compressed_part_leads_to_the_newest(talk: Store) -> None:
     answer = give(talk, "/resume a", "other")
     assert isinstance(answer.act, Switch)
     assert answer.act.session_id == "a3"
-    assert "a was compressed; this is where it goes on." in answer.text
+    assert answer.text.endswith("(a3). “Lisbon” (a) was compressed; this is where it goes on.")
     assert give(talk, "/resume Lisbon", "other").act == answer.act
     assert give(talk, "/resume a2", "a3") == Answer("You are in that conversation already.")
 

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from segue.core.errors import Ambiguous, InvalidSession, SegueError, SessionNotFound
+from segue.core.errors import Ambiguous, InvalidSession, SegueError, SessionNotFound, SessionTrashed
 from segue.core.messages import draft
 from segue.core.portable import from_mapping
 from segue.core.scope import OWNER_AT_CONSOLE, Audience, Principal, Scope
 from segue.core.sessions import Session
 from segue.ports.store import Store
 from segue.sessions.compressing import compress_session
+from segue.sessions.discarding import discard_conversation, restore_conversation
 from segue.sessions.finding import (
     find_ancestors,
     find_conversation,
@@ -20,6 +21,7 @@ from segue.sessions.finding import (
     find_tip,
     find_titled,
     get_id,
+    get_named,
     get_session,
 )
 from segue.sessions.importing import OnConflict, import_session
@@ -180,6 +182,55 @@ def test_what_means_nothing_is_an_error_that_says_so(store: Store, wanted: str) 
     for get in (get_id, get_session):
         with pytest.raises(SessionNotFound):
             store.read(ME, get, wanted)
+
+
+@pytest.mark.parametrize("typed", ["MY PROJECT", "My Project", " my   PROJECT  "])
+def test_a_title_is_found_in_other_letters_and_leads_to_the_newest_part(lineage: Store, typed: str) -> None:
+    assert lineage.read(ME, get_id, typed) == "c"
+    assert lineage.read(ME, get_named, typed) == "a"
+
+
+@pytest.mark.parametrize(
+    ("title", "typed"), [("Straße", "STRASSE"), ("Überblick", "überBLICK"), ("ΣΊΣΥΦΟΣ", "σίσυφος")]
+)
+def test_letters_of_every_script_have_two_cases(store: Store, title: str, typed: str) -> None:
+    begin(store, "a", title)
+    assert store.read(ME, get_id, typed) == "a"
+
+
+def test_a_title_goes_before_the_same_in_other_letters_and_both_before_a_beginning(store: Store) -> None:
+    begin(store, "soup-1")
+    begin(store, "a", "Soup")
+    assert store.read(ME, get_id, "soup") == "a"
+    begin(store, "b", "SOUP")
+    assert [store.read(ME, get_id, typed) for typed in ("Soup", "SOUP")] == ["a", "b"]
+    with pytest.raises(Ambiguous, match=r"a \('Soup'\), b \('SOUP'\)|b \('SOUP'\), a \('Soup'\)"):
+        store.read(ME, get_id, "soup")
+
+
+def test_what_is_nearly_a_title_is_asked_about(store: Store) -> None:
+    begin(store, "a", "My project")
+    begin(store, "b", "A week in Lisbon")
+    begin(store, "c", "Lisbon", BOB)
+    for typed, near in [("my projec", "'My project'"), ("lisbn week", None), ("week", "'A week in Lisbon'")]:
+        with pytest.raises(SessionNotFound) as refusal:
+            store.read(BOB_IN_THE_ROOM if near is None else ME, get_id, typed)
+        assert ("did you mean" in str(refusal.value)) == (near is not None)
+        assert near is None or f"did you mean {near}?" in str(refusal.value)
+
+
+@pytest.mark.parametrize("typed", ["my PROJECT", "A"])
+def test_what_is_in_the_trash_is_said_to_be_there_in_other_letters_too(store: Store, typed: str) -> None:
+    begin(store, "A", "My project")
+    store.write(ME, discard_conversation, "A", 9.0)
+    with pytest.raises(SessionTrashed):
+        store.read(ME, get_id, typed)
+    assert store.write(ME, restore_conversation, typed).session_ids == ["A"]
+
+
+def test_exactly_the_named_part_can_be_had(lineage: Store) -> None:
+    second = lineage.read(ME, get_session, "b").title or ""
+    assert [lineage.read(ME, get_named, typed) for typed in ("my project", second, "b")] == ["a", "b", "b"]
 
 
 # Relatives

@@ -19,7 +19,7 @@ KEPT_LINES = 100_000
 class Terminal:
     def __init__(self, folder: Path, *variables: str, width: int = 140, height: int = 40) -> None:
         self._socket = f"segue-{uuid.uuid4().hex}"
-        shell = ["env", "-u", "COLUMNS", f"PS1={READY}", "NO_COLOR=", "LC_ALL=C.UTF-8", *variables, "sh"]
+        shell = ["env", "-u", "COLUMNS", "-u", "LINES", f"PS1={READY}", "NO_COLOR=", "LC_ALL=C.UTF-8", *variables, "sh"]
         size = ["-x", str(width), "-y", str(height)]
         keep = ["set-option", "-g", "history-limit", str(KEPT_LINES)]
         self._tmux("-f", os.devnull, *keep, ";", "new-session", "-d", *size, "-c", str(folder), *shell)

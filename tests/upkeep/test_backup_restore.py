@@ -131,7 +131,7 @@ def test_every_single_wrong_byte_is_noticed(kept: Path) -> None:
 def test_a_backup_replaces_an_older_one_only_when_it_is_complete(kept: Path, home: Path, run: Run) -> None:
     before = kept.read_bytes()
     (home / "state.db").write_bytes(b"broken" * 1000)
-    done = run("backup", str(kept))
+    done = run("backup", str(kept), "--yes")
     assert done.returncode == 1
     assert kept.read_bytes() == before
     assert list(kept.parent.glob(".*.part")) == []
@@ -226,6 +226,7 @@ def test_other_files_are_refused_in_a_sentence(tmp_path: Path, run: Run) -> None
         assert "Traceback" not in done.stderr
         assert str(file) in done.stderr
     assert run("backup", str(tmp_path)).returncode == 1
+    SessionDB().close()
     done = run("backup", str(tmp_path / "no" / "folder.zip"))
     assert done.returncode == 1
     assert "could not be written" in done.stderr

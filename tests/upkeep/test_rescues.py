@@ -243,15 +243,42 @@ def test_odd_names_are_backed_up_and_impossible_ones_are_named(home: Path, tmp_p
     assert "rename it first" in done.stderr
 
 
-def test_a_backup_replaces_nothing_but_a_backup(home: Path, tmp_path: Path, run: Run) -> None:
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        (("backup",), "b.zip"),
+        (("sessions", "export"), "e.jsonl"),
+        (("sessions", "export"), "e.html"),
+        (("insights", "--html"), "i.html"),
+    ],
+)
+def test_an_existing_file_is_named_and_replaced_only_when_that_is_wanted(
+    home: Path, tmp_path: Path, run: Run, command: tuple[str, ...], name: str
+) -> None:
+    with SessionDB() as db:
+        db.append_message(db.create_session("a"), "user", "leeks")
+    file = tmp_path / name
+    file.write_bytes(b"")
+    assert run(*command, str(file)).returncode == 0, "an empty file holds nothing to lose"
+    written = file.read_bytes()
+    assert written
+    for kept in (written, b"print()"):
+        file.write_bytes(kept)
+        done = run(*command, str(file))
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == f"segue: {file} exists already and was left as it is; --yes replaces it.\n"
+        assert file.read_bytes() == kept
+        assert run(*command, str(file), "--yes").returncode == 0
+        assert file.read_bytes() != b"print()"
+
+
+def test_a_backup_takes_the_place_of_no_device_or_pipe(home: Path, tmp_path: Path, run: Run) -> None:
     SessionDB().close()
-    (tmp_path / "program.py").write_text("print()")
-    done = run("backup", str(tmp_path / "program.py"))
+    os.mkfifo(tmp_path / "pipe")
+    done = run("backup", str(tmp_path / "pipe"), "--yes")
     assert done.returncode == 1
-    assert "is no backup" in done.stderr
-    assert (tmp_path / "program.py").read_text() == "print()"
-    for _ in range(2):
-        assert run("backup", str(tmp_path / "b.zip")).returncode == 0
+    assert "is not an ordinary file" in done.stderr
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_an_announcement_does_not_travel_with_a_backup(home: Path, tmp_path: Path, run: Run) -> None:

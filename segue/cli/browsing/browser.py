@@ -51,6 +51,7 @@ class Browser(App[str]):
     ENABLE_COMMAND_PALETTE = False
     AUTO_FOCUS = "#table"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (20, "-high")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [
         *(Binding(key.key, key.action, key.label, show=False) for key in KEYS),
         Binding("escape", "step_back", show=False),
@@ -181,9 +182,7 @@ class Browser(App[str]):
     async def action_export(self) -> None:
         if session_id := self._panes.current:
             hint = "JSON lines, readable by you alone. Tab reaches the option."
-            question = Question(
-                "Export to a file", hint, acts.file_name_for(session_id), "Replace what looks like a secret"
-            )
+            question = Question("Export to a file", hint, acts.file_name_for(session_id), "Redact secrets")
             await self._ask(question, lambda name, is_on: acts.export(self._store, session_id, name, is_redacted=is_on))
 
     def _changeable(self) -> str | None:

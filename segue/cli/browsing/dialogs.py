@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Checkbox, Input, Static
@@ -111,8 +111,9 @@ class Confirm(ModalScreen[bool]):
 
 
 class Help(ModalScreen[None]):
-    """Every key and what it does."""
+    """Every key and what it does; it scrolls where there is no room for all."""
 
+    AUTO_FOCUS = "VerticalScroll"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,enter", "dismiss", show=False)]
 
     def __init__(self, keys: Sequence[Key]) -> None:
@@ -120,7 +121,7 @@ class Help(ModalScreen[None]):
         self._keys = keys
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog"):
+        with VerticalScroll(classes="dialog"):
             yield Static(Content("Keys"), classes="heading")
             yield Static(Content("\n").join(self._line(key) for key in self._keys))
 

@@ -18,7 +18,7 @@ class Key(NamedTuple):
 
 
 KEYS = (
-    Key("enter", "⏎", "Choose", "choose", "leave, and print the id and how to read it", 3),
+    Key("enter", "⏎", "Resume", "choose", "go on with it in a chat", 3),
     Key("slash", "/", "Filter", "filter", "filter by title, id or anything said", 4),
     Key("r", "r", "Rename", "rename", "give it a title, or take it away", 5),
     Key("t", "t", "Tag", "tag", "add a tag, or take one away", 6),
@@ -34,7 +34,7 @@ KEYS = (
     Key("q", "q", "Quit", "leave", "leave without choosing; Esc does so too", 1),
 )
 FILTER_KEYS = (
-    Key("enter", "⏎", "Choose", "choose", "", 1),
+    Key("enter", "⏎", "Resume", "choose", "", 1),
     Key("up", "↑↓", "Move", "", "", 4),
     Key("tab", "tab", "To the list", "list", "", 3),
     Key("escape", "esc", "Clear", "step_back", "", 2),

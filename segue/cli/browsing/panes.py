@@ -104,8 +104,10 @@ class Panes(Vertical):
         self.workers.cancel_group(self, "look")
 
     def toggle_preview(self) -> None:
-        self.toggle_class("-without-preview")
-        self.look()
+        is_hidden = self._preview.display
+        self.set_class(is_hidden, "-without-preview")
+        self.set_class(not is_hidden, "-with-preview")  # also where there is little room
+        self.call_after_refresh(self.look)
 
     def focus_filter(self) -> None:
         self.screen.set_focus(self._filter)  # at once: the next key is meant for it

@@ -11,12 +11,14 @@ from textual.content import Content
 from textual.widgets import Static
 
 from segue.cli.browsing.cells import fitted, line, lines, steady
+from segue.cli.output import cut
 from segue.core.messages import SUMMARY_SEQ, Message
 from segue.core.moments import ago
 from segue.core.recap import Line, Voice, recap
 from segue.core.sessions import Session, standing
 from segue.core.snippets import stretches
 from segue.core.text import count, one_line
+from segue.core.titles import shorten_title
 from segue.ports.store import Transaction
 from segue.sessions import finding
 from segue.sessions.searching import Hit
@@ -144,7 +146,8 @@ def _place(preview: Preview) -> int:
 
 def _part_line(number: int, part: Session, width: int, *, is_marked: bool) -> Content:
     messages = count(part.message_count, "message")
-    name = fitted(f"{number + 1}  {_name(part)}", max(width - len(messages) - 4, _NARROWEST))
+    room = max(width - len(messages) - 4, _NARROWEST)
+    name = fitted(shorten_title(f"{number + 1}  {_name(part)}", room, cut), room)
     return Content.assemble(
         ("▸ " if is_marked else "  ", "$accent"),
         (name, "bold" if is_marked else "$quiet"),

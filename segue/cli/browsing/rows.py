@@ -8,10 +8,12 @@ from rich.cells import cell_len
 
 from segue.cli.browsing.cells import fitted, fitted_right, line
 from segue.cli.browsing.contents import Passages
+from segue.cli.output import cut
 from segue.core.moments import ago
 from segue.core.sessions import Kind, Listed
 from segue.core.snippets import unmarked
 from segue.core.text import count
+from segue.core.titles import shorten_title
 from segue.core.tokens import fold
 from segue.ports.store import Filter, Transaction
 from segue.sessions import listing
@@ -170,7 +172,7 @@ def _name(row: Row, width: int) -> list[tuple[str, Style]]:
         return [(fitted(said or "—", width), Style.QUIET)]
     room = width - cell_len(row.title) - len(_GAP)
     if room < _ROOM_FOR_BEGINNING or not said:
-        return [(fitted(row.title, width), Style.TITLE)]
+        return [(fitted(shorten_title(row.title, width, cut), width), Style.TITLE)]
     return [(row.title + _GAP, Style.TITLE), (fitted(said, room), Style.QUIET)]
 
 

@@ -15,6 +15,7 @@ from segue.cli.chatting.completing import Completing
 from segue.cli.chatting.here import is_full_terminal, prompt_here, screen_here
 from segue.cli.chatting.standing import Standing
 from segue.cli.chatting.termination import Termination
+from segue.cli.output import say
 
 if TYPE_CHECKING:  # slow to load
     from segue.cli.chatting.piping import Pipe
@@ -73,7 +74,7 @@ async def _stay(room: "Room", begin: Beginning, prompt: Prompt | None, first: "a
 def _open() -> None:
     """The first line, where somebody can read it."""
     if sys.stdout.isatty():
-        click.echo(f"Segue {__version__} · /help says what can be typed, Ctrl-D leaves.")
+        say(f"Segue {__version__} · /help says what can be typed, Ctrl-D leaves.")
 
 
 def _working_directory() -> Path:

@@ -28,11 +28,14 @@ from segue.core.messages import SUMMARY_SEQ, Spot
 from segue.core.preferences import Verbosity
 from segue.core.recap import recap
 from segue.core.scope import OWNER_AT_CONSOLE
+from segue.core.titles import shorten_title
 from segue.sessions.commanding.acts import Again, Answer, Begin, Compress, Handed, Quit, Stop, Switch
 from segue.sessions.commanding.helping import unknown
 from segue.sessions.finding import get_session
 from segue.sessions.reading import transcript_of
 from segue.storage.store import SqlStore
+
+_LONGEST_NAME = 60
 
 
 class Room:
@@ -71,18 +74,15 @@ class Room:
         await self._go()
 
     async def _go(self) -> None:
-        answer: Answer | None
-        if self._begin.name is not None and self._begin.is_branch:
-            answer = await self._chat.branch(self._begin.name, is_exact=self._begin.is_exact)
+        answer: Answer | None = None
+        name = self._begin.name
+        if self._begin.is_latest and (name := await self._chat.find_latest()) is None:
+            raise Invalid("There is no conversation to go on with yet; `segue` begins one.")
+        if name is not None and self._begin.is_branch:
+            answer = await self._chat.branch(name, is_exact=self._begin.is_exact)
             self._screen.say("" if self._is_single else answer.text)
-        elif self._begin.name is not None:
-            answer = await self._chat.resume(self._begin.name)
-        elif self._begin.is_latest:
-            answer = await self._chat.resume_latest()
-            if answer is None:
-                raise Invalid("There is no conversation to go on with yet; `segue` begins one.")
-        else:
-            answer = None
+        elif name is not None:
+            answer = await self._chat.resume(name)
         if self._begin.model:
             await self._chat.command(Command("model", self._begin.model))
         if answer is not None:
@@ -169,6 +169,8 @@ class Room:
 
     async def _arrived(self, answer: Answer, *, is_told: bool = False) -> None:
         """In another conversation: what was said there last, and what is left to be said."""
+        if isinstance(answer.act, Switch) and answer.act.note and not is_told:
+            self._tell(answer.act.note)
         if not self._is_single:
             if answer.text and not is_told and not isinstance(answer.act, Switch):
                 self._screen.say(answer.text)
@@ -243,7 +245,7 @@ class Room:
     async def _refresh(self) -> None:
         session = await self._chat.session()
         name = (session.title or session.first_line) if session else "new conversation"
-        self._standing.name = name[:60]
+        self._standing.name = shorten_title(name, _LONGEST_NAME)
         if isinstance(self._screen, Screen):
             self._screen.verbosity = self._chat.preferences.verbose or Verbosity.TOOLS
 

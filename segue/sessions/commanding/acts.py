@@ -75,6 +75,8 @@ class Situation(NamedTuple):
     """The model that a word names for certain."""
     system_prompt: str = ""
     """The one that a session will begin with."""
+    title: str | None = None
+    """The title that a session will begin with."""
     parts: Sequence[tuple[str, int]] = ()
     """What else the model is told: each tool, and how many characters it takes."""
     time_left: Callable[[], float] = _unhurried
@@ -114,6 +116,8 @@ class Switch:
     session_id: str
     recap: bool
     preferences: Preferences = _NOTHING_CHOSEN
+    note: str = ""
+    """That the part which was named is not the newest one, as a sentence."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ _SOURCES = {
 def title(tx: Transaction, argument: str, situation: Situation) -> Answer:
     session = session_of(tx, situation)
     if not argument:
-        return Answer(_shown(session))
+        return Answer(_shown(session, situation.title))
     wanted = clean_title(argument)
     if wanted is None:
         raise Invalid("A title needs at least one visible character.")
@@ -31,7 +31,9 @@ def title(tx: Transaction, argument: str, situation: Situation) -> Answer:
     return Answer(f"This conversation is called “{wanted}” now.")
 
 
-def _shown(session: Session | None) -> str:
+def _shown(session: Session | None, waiting: str | None) -> str:
+    if session is None and waiting:
+        return f"This conversation will be called “{one_line(waiting)}” once something is said in it."
     if session is None:
         return "Nothing has been said yet; /title TITLE names what comes."
     name = one_line(session.id)

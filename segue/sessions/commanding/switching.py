@@ -12,7 +12,7 @@ from segue.ports.store import Filter, Transaction
 from segue.sessions.branching import branch_session
 from segue.sessions.commanding.acts import Answer, Begin, Offer, Situation, Switch, chosen_in, session_of
 from segue.sessions.commanding.wording import how_many, name_of, way_back
-from segue.sessions.finding import find_successor, find_tip, get_id, get_session
+from segue.sessions.finding import find_successor, find_tip, get_named, get_session
 from segue.sessions.listing import list_sessions
 from segue.sessions.starting import end_session, reopen_session
 
@@ -66,9 +66,18 @@ def resume(tx: Transaction, argument: str, situation: Situation) -> Answer:
     _leave(tx, situation, "session_switch")
     _take_up(tx, target)
     told = f"You are in “{name_of(target)}” now ({one_line(target.id)})."
-    if target.id != named:
-        told += f" {one_line(named)} was compressed; this is where it goes on."
-    return Answer(told, Switch(target.id, recap=True, preferences=decode(target.model_config)))
+    note = compressed_note(tx, named, target.id)
+    switch = Switch(target.id, recap=True, preferences=decode(target.model_config), note=note)
+    return Answer(f"{told} {note}".rstrip(), switch)
+
+
+def compressed_note(tx: Transaction, named: str, tip: str) -> str:
+    """What somebody is told who named an earlier part of a conversation; nothing for the newest one."""
+    if named == tip:
+        return ""
+    title, part = get_session(tx, named).title, one_line(named)
+    shown = f"“{one_line(title)}” ({part})" if title else part
+    return f"{shown} was compressed; this is where it goes on."
 
 
 def _stay(session: Session, situation: Situation) -> Answer:
@@ -119,7 +128,7 @@ def _named(tx: Transaction, wanted: str, situation: Situation) -> str:
         return get_session(tx, situation.listed[number - 1]).id
     if number is not None and not tx.sessions.find(wanted) and not tx.sessions.titled(wanted):
         raise NotFound(f"No conversation was listed as number {number}; /sessions makes a new list.")
-    return get_id(tx, wanted)
+    return get_named(tx, wanted)
 
 
 def _leave(tx: Transaction, situation: Situation, reason: str) -> None:

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 
 from segue.core.errors import Invalid
 from segue.core.sessions import Listed, Session
-from segue.core.text import one_line, printable, shorten
+from segue.core.text import one_line, printable
+from segue.core.titles import shorten_title
 
 _NAME = 60
 _LARGEST = 1_000
@@ -14,7 +15,7 @@ _NUMBER = re.compile("[1-9][0-9]{0,8}")
 
 def name_of(session: Session | Listed) -> str:
     """What people call a conversation: its title, or how it began."""
-    return shorten(one_line(session.title or session.first_line), _NAME) or "(nothing said yet)"
+    return shorten_title(one_line(session.title or session.first_line), _NAME) or "(nothing said yet)"
 
 
 def way_back(session_id: str) -> str:
