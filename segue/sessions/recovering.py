@@ -73,7 +73,7 @@ def _settle_crash(tx: Transaction, run: Run, now: float) -> list[str]:
 
 
 def _blame_turns(tx: Transaction, run: Run, now: float) -> None:
-    turns = tx.turns.running_of(run.id)
+    turns = [*tx.turns.running_of(run.id), *tx.turns.farewells_of(run.id)]
     blame = blame_for_crash(len(turns), len(_crashes(tx, run.program, now)))
     for turn in turns:
         tx.turns.change(turn.id, blame=turn.blame + blame)
