@@ -179,10 +179,12 @@ class Office:
         """Continue no cut-off turn for so many seconds: the process has crashed too often lately."""
         self._resume_at = time.monotonic() + seconds
 
-    def is_held_back(self, key: str) -> bool:
-        """Return whether nothing can be done in a lane before its cut-off turn may go on."""
+    async def is_held_back(self, key: str) -> bool:
+        """Return whether nothing can be done in a lane before its cut-off turn may go on, or is given up or retried."""
         if time.monotonic() >= self._resume_at:
             self._held_back.clear()
+        if key in self._held_back and not await self._door.read(lambda tx: tx.inbox.running(key)):
+            self._held_back.discard(key)
         return key in self._held_back or self._is_waiting_for_store(key)
 
     def _is_waiting_for_store(self, key: str) -> bool:

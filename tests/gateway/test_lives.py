@@ -3,6 +3,7 @@
 import asyncio
 import re
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -31,7 +32,7 @@ from segue.gateway.answering import PUT_OUT, STALE
 from segue.gateway.holding import LaneHolder, take_lane
 from segue.ports.platform import Intake
 from segue.ports.store import Transaction
-from segue.sessions import recovering, turning
+from segue.sessions import recovering, requeueing, turning
 from segue.sessions.recovering import interrupt_left
 from segue.sessions.steering import get_lane, suspend_lane
 from segue.sessions.watching import watch
@@ -303,6 +304,30 @@ def test_after_three_crashes_within_a_minute_what_was_cut_off_waits_until_the_mi
     states = [entry.state for entry in store.read(OWNER, lambda tx: tx.inbox.listed(list(InboxState)))]
     assert states == ["done"] * 3
     assert "Gateway crashed 3 times within 60 s: answers that were cut off resume in" in caplog.text
+
+
+@pytest.mark.parametrize("act", [requeueing.retry_messages, requeueing.cancel_messages])
+def test_what_waits_for_the_end_of_a_crash_loop_is_retried_or_cancelled_at_once(
+    store: SqlStore, act: Callable[..., Any]
+) -> None:
+    leave_open_by_crash(store, "alice")
+    for name in ("one", "two"):
+        store.write(OWNER, _crashed, name, time.time())
+    stage = Stage()
+    building = Building(store, stage, name="last", is_gone=is_old)
+
+    async def work() -> None:
+        stage.say(dm(), "and now?", message_id="behind")
+        await building.taken_in()
+        await building.lane_looks.more(2)
+        (entry,) = store.read(OWNER, lambda tx: tx.inbox.running(ALICE))
+        await until(lambda: store.read(OWNER, requeueing.is_unattended, entry, is_old), "nobody at work there")
+        store.write(OWNER, act, [entry.id], time.time(), is_old)
+        await until(lambda: any("and now?" in text for text in stage.posted_to("alice")), "what waits behind it")
+
+    building.run(work)
+    retried = ["You said: unfinished"] if act is requeueing.retry_messages else []
+    assert stage.posted_to("alice") in ([*retried, "You said: and now?"], ["You said: unfinished | and now?"])
 
 
 def never(_run: Run) -> bool:

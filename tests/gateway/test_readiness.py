@@ -1,10 +1,12 @@
 """Whether a gateway is alive and ready, as it is judged and as it is in one that runs."""
 
 import asyncio
+import time
 from typing import Any
 
 import pytest
 from lane_house import Building
+from lane_rows import say
 from secret_shapes import URL_SAFE, key
 from waiting import DEADLINE, until
 
@@ -134,6 +136,21 @@ def test_a_gateway_is_ready_from_its_beginning_to_its_end(store: SqlStore, monke
         "leaving": False,
     }
     assert found["full"].reasons == ("The store cannot be used: The disk is full.",)
+
+
+def test_messages_that_no_process_works_on_are_found(store: SqlStore) -> None:
+    say(store, "unattended", at=time.time() - 900)
+    building = Building(store, Stage())
+
+    async def look() -> StoreState:
+        try:
+            return await Probe(building.gateway, Counters([])).store()
+        finally:
+            building.gateway.close()
+
+    found = asyncio.run(look())
+    assert (found.trouble, found.unattended) == (None, 1)
+    assert found.unattended_seconds >= 900
 
 
 @pytest.mark.on_file
