@@ -13,10 +13,11 @@ from waiting import DEADLINE, until
 
 from segue import app
 from segue.app import checking, connecting
+from segue.app.serving import Serving
 from segue.config import settings_from
 from segue.core.errors import InvalidSettings, StoreFull
 from segue.core.inbound import Inbound, Receipt
-from segue.core.leases import Lease, Run, platform_lease
+from segue.core.leases import GATEWAY, Lease, Run, platform_lease
 from segue.core.links import LinkState
 from segue.core.outbox import What
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
@@ -30,6 +31,7 @@ from segue.sessions.delivering import Envelope, Posting, post
 from segue.storage.store import SqlStore
 from segue.testing import ScriptedPlatform, Stage
 from segue.testing.platform import TRAITS
+from segue.upkeep.living import this_run
 
 
 @pytest.fixture(autouse=True)
@@ -354,6 +356,15 @@ def test_what_every_gateway_has_knows_no_settings(home: Path, name: str) -> None
     assert told.startswith(f"platforms.{name} has the unknown key 'port'")
     with app.open_store(chosen=settings) as store, pytest.raises(InvalidSettings, match="unknown key 'port'"):
         connecting.cast_of(settings, store)
+
+
+@pytest.mark.on_file
+def test_hooks_that_are_set_wrong_keep_nobody_from_beginning(home: Path) -> None:
+    settings = settings_from({"platforms": {"webhook": {"hooks": {"ci": {"sekret": "x"}}}}}, home, {})
+    with app.open_store(chosen=settings) as store:
+        cast = connecting.cast_of(settings, store)
+        asyncio.run(Serving(settings, store, this_run(GATEWAY), cast.platforms, lambda: None).close())
+    assert list(cast.missing) == ["webhook"]
 
 
 def test_an_adapter_of_others_that_cannot_be_made_keeps_nobody_from_beginning(
