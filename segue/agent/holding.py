@@ -8,7 +8,7 @@ from typing import Protocol
 
 from segue.agent.door import Door
 from segue.core.errors import StoreError
-from segue.core.leases import RENEWAL_SECONDS, Lease, Run, session_lease
+from segue.core.leases import LEASE_SECONDS, RENEWAL_SECONDS, Lease, Run, session_lease
 from segue.ports.store import Transaction
 from segue.sessions import leasing
 from segue.sessions.leasing import IsGone
@@ -31,12 +31,23 @@ class Presence:
         """Whether there may be no other run of this program."""
         self._held: dict[str, Lease] = {}
         self._beating: asyncio.Task[None] | None = None
+        self._beat_at = self._steady_since = time.monotonic()
+
+    @property
+    def is_steady(self) -> bool:
+        """True if this process could write to the store for as long as a lease lasts, up to now.
+
+        Another one that has given no sign of life for so long could have done so, too, if it were alive.
+        """
+        now = time.monotonic()
+        return now - self._beat_at <= 2 * RENEWAL_SECONDS and now - self._steady_since >= LEASE_SECONDS
 
     async def begin(self) -> None:
         if self.is_alone:
             await self.door.write(leasing.begin_only_run, self.run, self.is_gone)
         else:
             await self.door.write(leasing.begin_run, self.run)
+        self._beat_at = self._steady_since = time.monotonic()
         self._beating = asyncio.create_task(self._beat())
 
     def holds(self, lease: Lease) -> None:
@@ -68,9 +79,17 @@ class Presence:
             names = list(self._held)
             some = [names[first : first + KEPT_AT_ONCE] for first in range(0, len(names), KEPT_AT_ONCE)]
             keeping = [self.door.write(self._keep, few) for few in some]
-            for outcome in await asyncio.gather(self.door.write(_beat, self.run.id), *keeping, return_exceptions=True):
+            outcomes = await asyncio.gather(self.door.write(_beat, self.run.id), *keeping, return_exceptions=True)
+            if outcomes[0] is None:
+                self._note_beat(time.monotonic())
+            for outcome in outcomes:
                 if isinstance(outcome, BaseException) and not isinstance(outcome, StoreError):
                     raise outcome  # whoever writes next hears of the store's troubles; the next beat may be well
+
+    def _note_beat(self, now: float) -> None:
+        if now - self._beat_at > 2 * RENEWAL_SECONDS:
+            self._steady_since = now
+        self._beat_at = now
 
     def _keep(self, tx: Transaction, names: Sequence[str]) -> None:
         """Keep what is still held when it comes to that; what was let go of before stays so."""
@@ -124,4 +143,4 @@ def _release(tx: Transaction, leases: Collection[Lease]) -> None:
 
 
 def _beat(tx: Transaction, run_id: str) -> None:
-    tx.leases.change_run(run_id, beat_at=tx.leases.now())
+    tx.leases.change_run(run_id, beat_at=tx.leases.now(), how=None)

@@ -125,7 +125,11 @@ def tools_of_hooks(settings: Settings) -> Mapping[str, Collection[str]]:
     said = settings.platforms.get(WEBHOOK)
     if said is None or not said.enabled:
         return {}
-    return {name: hook.tools for name, hook in read_settings(said.own).hooks.items() if hook.tools is not None}
+    try:
+        hooks = read_settings(said.own).hooks
+    except Invalid:
+        return {}  # the platform is left out, and the log says why
+    return {name: hook.tools for name, hook in hooks.items() if hook.tools is not None}
 
 
 def _jobs(store: SqlStore, places: Places) -> Platform:

@@ -369,7 +369,7 @@ class Serving:
 
     def _links(self) -> list[Linked]:
         found = [(one.platform.name, one.link) for one in self.gateway.connections]
-        return [Linked(name, link.since if link.is_up else None) for name, link in found]
+        return [Linked(name, link.since if link.is_up or link.is_standby else None) for name, link in found]
 
     def _made_disguise(self) -> Disguise | None:
         """Ids are hidden by a secret of this home, so that what a model is told stays the same."""

@@ -109,7 +109,10 @@ def _facts_there(there: "Asked") -> dict[str, Any]:
 def _tell_gateway(facts: dict[str, Any]) -> None:
     """Whether the gateway does its work; of what is nought, nothing is said."""
     gateway, inbox, outbox, now = facts["gateway"], facts["inbox"], facts["outbox"], time.time()
-    say(f"Gateway   {_gateway(gateway, now)}")
+    first, *others = _gateways(gateway, now)
+    say(f"Gateway   {first}")
+    for line in others:
+        say(f"          {line}")
     for line, is_well in platform_lines(gateway["platforms"], now) if gateway["up"] else ():
         say(f"          {line}", fg=None if is_well else "yellow")
     for name, sentence in gateway["left_out"].items() if gateway["up"] else ():
@@ -126,14 +129,21 @@ def _tell_gateway(facts: dict[str, Any]) -> None:
         say(f"          nobody is at work on {waiting}, the oldest of {oldest}", fg="yellow")
 
 
-def _gateway(gateway: dict[str, Any], now: float) -> str:
+def _gateways(gateway: dict[str, Any], now: float) -> list[str]:
+    """Return a line for each gateway that runs: where, since when, and which platforms it has connected."""
     if not gateway["up"]:
-        return "not running"
-    runs = "; ".join(
-        f"process {run['pid']} on {run['host']}, since {ago(run['began_at'], now)}" for run in gateway["runs"]
-    )
-    up = [_name(one) for one in gateway["platforms"] if one["state"] == LinkState.CONNECTED]
-    return f"{runs}; connected: {', '.join(up) or 'nothing'}"
+        return ["not running"]
+    up = [one for one in gateway["platforms"] if one["state"] == LinkState.CONNECTED]
+    idle = "nothing" if len(gateway["runs"]) == 1 else "nothing (standby)"
+    return [
+        f"process {run['pid']} on {run['host']}, since {ago(run['began_at'], now)};"
+        f" connected: {', '.join(_name(one) for one in up if _is_of(one, run)) or idle}"
+        for run in gateway["runs"]
+    ]
+
+
+def _is_of(platform: dict[str, Any], run: dict[str, Any]) -> bool:
+    return (platform.get("pid"), platform.get("host")) == (run["pid"], run["host"])
 
 
 def platform_lines(platforms: list[dict[str, Any]], now: float) -> Iterator[tuple[str, bool]]:

@@ -45,6 +45,8 @@ class Run(NamedTuple):
 
 
 CRASHED = "crashed"
+SILENT = "silent"
+"""What `how` says of a run that has not ended as far as anybody knows, and is presumed to have crashed."""
 GATEWAY = "segue gateway"
 """What a gateway is called among the runs."""
 

@@ -14,6 +14,8 @@ class LinkState(StrEnum):
     """Something went wrong; it is tried again."""
     RESTING = "resting"
     """It went wrong again and again, so it is left alone for a while, and another gateway may try."""
+    STANDBY = "standby"
+    """Another gateway, which is alive, holds the connection; this one takes over when that one is gone."""
 
 
 class LinkRow(NamedTuple):

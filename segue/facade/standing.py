@@ -1,7 +1,9 @@
 """How everything stands, as data for programs: the same at the command line and over the wire."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from segue.core.leases import Run
 from segue.core.links import LinkRow
 from segue.core.sessions import Kind
 from segue.facade.lane_rows import run_row
@@ -36,7 +38,7 @@ def _watched(watched: Watch) -> dict[str, Any]:
         "gateway": {
             "up": watched.is_up,
             "runs": [run_row(run) for run in watched.gateways],
-            "platforms": [_platform(one) for one in watched.platforms],
+            "platforms": [_platform(one, watched.gateways) for one in watched.platforms],
             "left_out": dict(watched.left_out),
         },
         "inbox": watched.inbox | unattended,
@@ -44,5 +46,8 @@ def _watched(watched: Watch) -> dict[str, Any]:
     }
 
 
-def _platform(link: LinkRow) -> dict[str, Any]:
-    return {name: value for name, value in link._asdict().items() if name != "run_id"}
+def _platform(link: LinkRow, gateways: Sequence[Run]) -> dict[str, Any]:
+    """Return how a platform is connected, and by which gateway."""
+    holder = next((run for run in gateways if run.id == link.run_id), None)
+    shown = {name: value for name, value in link._asdict().items() if name != "run_id"}
+    return shown | {"pid": holder and holder.pid, "host": holder and holder.host}

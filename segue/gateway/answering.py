@@ -52,7 +52,7 @@ from segue.sessions.delivering import draft_of, envelope_of, post
 from segue.sessions.leasing import hold
 from segue.sessions.opening import Opened
 from segue.sessions.queueing import AnswerThese, Carry, CutOff, Due, Forgotten, mode_in, next_due
-from segue.sessions.recovering import interrupt_left_by
+from segue.sessions.recovering import interrupt_left_by, is_silent, presume_crash
 from segue.sessions.turning import MOST_ATTEMPTS, Outcome
 
 _log = logging.getLogger(__name__)
@@ -179,10 +179,12 @@ class Office:
         """Continue no cut-off turn for so many seconds: the process has crashed too often lately."""
         self._resume_at = time.monotonic() + seconds
 
-    def is_held_back(self, key: str) -> bool:
-        """Return whether nothing can be done in a lane before its cut-off turn may go on."""
+    async def is_held_back(self, key: str) -> bool:
+        """Return whether nothing can be done in a lane before its cut-off turn may go on, or is given up or retried."""
         if time.monotonic() >= self._resume_at:
             self._held_back.clear()
+        if key in self._held_back and not await self._door.read(lambda tx: tx.inbox.running(key)):
+            self._held_back.discard(key)
         return key in self._held_back or self._is_waiting_for_store(key)
 
     def _is_waiting_for_store(self, key: str) -> bool:
@@ -327,7 +329,7 @@ class Office:
         elif time.monotonic() < self._resume_at:
             self._held_back.add(due.lane.key)
             return False
-        elif self._is_waiting_for_store(due.lane.key):
+        elif self._is_waiting_for_store(due.lane.key) or await self._may_be_alive(turn):
             return False
         else:
             heard = await self._door.read(self._heard, turn)
@@ -351,10 +353,17 @@ class Office:
         """Settle the run that a turn was cut off in, unless that was done; return whether it died without a word."""
         if turn.run_id == self._presence.run.id:
             return False
-        is_left = await self._door.write(interrupt_left_by, turn.run_id, self._presence.is_gone, now)
-        if is_left:
+        if await self._door.write(interrupt_left_by, turn.run_id, self._presence.is_gone, now):
             _log.warning("Lane taken over from a gateway that died (run %s)", turn.run_id)
-        return is_left
+            return True
+        if not (self._presence.is_steady and await self._door.write(presume_crash, turn.run_id, now)):
+            return False
+        _log.warning("Lane taken over from a gateway that gives no sign of life (run %s)", turn.run_id)
+        return True
+
+    async def _may_be_alive(self, turn: Turn) -> bool:
+        """Return whether the run of a turn is silent, and nobody can say yet if it was the store that was away."""
+        return not self._presence.is_steady and await self._door.read(is_silent, turn.run_id)
 
     def _is_suspect(self, due: CutOff) -> bool:
         """Whether a turn may be what the gateway died of, and is given up if it does so once more."""

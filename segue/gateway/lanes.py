@@ -44,7 +44,7 @@ class Steps(Protocol):
     def left(self, key: str) -> None:
         """Nobody is at work in a lane any more."""
 
-    def is_held_back(self, key: str) -> bool:
+    async def is_held_back(self, key: str) -> bool:
         """Return whether looking again, by itself, what is due in a lane would change nothing yet."""
 
 
@@ -101,7 +101,8 @@ class Lanes:
 
     async def _wake_open(self) -> None:
         for key in await self._door.read(unattended, self._presence.run.id, self._presence.is_gone):
-            if key not in self._workers and self._errand.is_for(key) and not self._steps.is_held_back(key):
+            is_ours = key not in self._workers and self._errand.is_for(key)
+            if is_ours and not await self._steps.is_held_back(key):
                 self.wake(key)
 
     def _begin(self, key: str) -> None:

@@ -31,6 +31,8 @@ class Link(NamedTuple):
 
     platform: str
     is_up: bool
+    is_standby: bool = False
+    """True if another gateway is connected, and this one takes over when that one is gone."""
 
 
 class Counters:
@@ -123,10 +125,15 @@ class _Rows(Collector):
 
     def collect(self) -> Iterator[Metric]:
         yield _gauge("segue_store_readable", "Whether the store could be read just now.", int(self._read is not None))
-        links: dict[str, int] = {}
+        up: dict[str, int] = {}
+        standby: dict[str, int] = {}
         for link in self._links:  # of several accounts on a platform, one that is down counts
-            links[link.platform] = min(links.get(link.platform, 1), int(link.is_up))
-        yield _gauges("segue_platform_up", "Whether a platform is connected here.", "platform", links)
+            up[link.platform] = min(up.get(link.platform, 1), int(link.is_up))
+            standby[link.platform] = max(standby.get(link.platform, 0), int(link.is_standby))
+        yield _gauges("segue_platform_up", "Whether a platform is connected here.", "platform", up)
+        yield _gauges(
+            "segue_platform_standby", "Whether another gateway is connected, and this one waits.", "platform", standby
+        )
         if (read := self._read) is None:
             return
         yield _gauges("segue_inbox_messages", "Messages that are not answered, by state.", "state", read.inbox)

@@ -1,7 +1,7 @@
 """Asks a running gateway how it is: whether its store can be read and written, and how its platforms stand.
 
 The store is asked by one at a time, and not more often than once a second, however many want to know. Whoever asks is
-answered within seconds, even while the store is not.
+answered within `PATIENCE`, also while the store answers nobody.
 """
 
 import asyncio
@@ -12,14 +12,15 @@ from typing import Any, Generic, TypeVar
 from segue.core.errors import SegueError
 from segue.gateway.gateway import Gateway
 from segue.gateway.metrics import Counters, Link, exposition
-from segue.gateway.readiness import Health, LinkState, Readiness, health, readiness
+from segue.gateway.readiness import Health, LinkState, Readiness, StoreState, health, readiness
 from segue.ports.store import Transaction
 from segue.sessions.figures import Figures, figures
+from segue.sessions.watching import watch
 
 T = TypeVar("T")
 
-PATIENCE = 2.0
-"""Seconds after which a store that does not answer is out of order."""
+PATIENCE = 1.2
+"""Seconds after which a store that does not answer counts as out of order. Who probes gives up after a few."""
 FRESH_SECONDS = 1.0
 """For which an answer of the store holds."""
 
@@ -32,13 +33,13 @@ class _Shared(Generic[T]):
         self._asking: asyncio.Task[T] | None = None
         self._asked_at = 0.0
 
-    async def answer(self) -> T | None:
+    async def answer(self, patience: float | None = None) -> T | None:
         """What came of it; nothing while nothing has."""
         asking, now = self._asking, time.monotonic()
         if asking is None or (asking.done() and now - self._asked_at > FRESH_SECONDS):
             asking = self._asking = asyncio.create_task(self._ask())
             self._asked_at = now
-        await asyncio.wait({asking}, timeout=PATIENCE)
+        await asyncio.wait({asking}, timeout=PATIENCE if patience is None else patience)
         return asking.result() if asking.done() else None
 
 
@@ -49,7 +50,7 @@ class Probe:
         self._gateway = gateway
         self._counters = counters
         self._began_at = time.monotonic()
-        self._trouble = _Shared(self._find_trouble)
+        self._store = _Shared(self._look_at_store)
         self._figures = _Shared(self._read_figures)
 
     def health(self) -> Health:
@@ -57,16 +58,18 @@ class Probe:
 
     async def readiness(self) -> Readiness:
         is_begun, is_draining = self._gateway.is_begun, not self._gateway.desk.is_open
-        trouble: str | None = ""
-        if is_begun and not is_draining:
-            trouble = await self._trouble.answer()
-        told = f"It has not answered for {PATIENCE:g} seconds." if trouble is None else trouble or None
-        return readiness(self._links(), store_trouble=told, is_begun=is_begun, is_draining=is_draining)
+        store = await self.store() if is_begun and not is_draining else StoreState()
+        return readiness(self._links(), store=store, is_begun=is_begun, is_draining=is_draining)
 
-    async def exposition(self) -> tuple[bytes, str]:
-        """What Prometheus reads: body and content type."""
-        links = [Link(one.platform, one.is_up) for one in self._links()]
-        return exposition(self._counters, await self._figures.answer(), links)
+    async def store(self) -> StoreState:
+        """What was found when the store was asked within the last second; within `PATIENCE`."""
+        found = await self._store.answer()
+        return found or StoreState(f"It has not answered for {PATIENCE:g} seconds.", is_answering=False)
+
+    async def exposition(self, patience: float | None = None) -> tuple[bytes, str]:
+        """What Prometheus reads: body and content type. Figures that take longer than that are left out."""
+        links = [Link(one.platform, one.is_up, bool(one.held_by)) for one in self._links()]
+        return exposition(self._counters, await self._figures.answer(patience), links)
 
     async def _read_figures(self) -> Figures | None:
         try:
@@ -74,19 +77,29 @@ class Probe:
         except SegueError:
             return None  # which is one of the figures
 
-    async def _find_trouble(self) -> str:
-        """What is wrong with the store; nothing when it was written and read just now."""
-        door, run_id = self._gateway.door, self._gateway.presence.run.id
+    async def _look_at_store(self) -> StoreState:
+        """Write to the store and read from it."""
+        door, presence = self._gateway.door, self._gateway.presence
         try:
-            await door.write(_beat, run_id)
-            await door.read(lambda tx: tx.leases.find_run(run_id))
+            await door.write(_beat, presence.run.id)
+            seen = await door.read(watch, presence.is_gone)
         except SegueError as error:
-            return str(error) or type(error).__name__
-        return ""
+            return StoreState(str(error) or type(error).__name__)
+        return StoreState(None, sum(queue.waiting for queue in seen.unattended), seen.left_waiting)
 
     def _links(self) -> list[LinkState]:
         found = [(one.platform, one.link) for one in self._gateway.connections]
-        return [LinkState(one.name, one.account, link.is_up, link.trouble) for one, link in found]
+        return [
+            LinkState(
+                one.name,
+                one.account,
+                link.is_up,
+                link.trouble,
+                link.held_by if link.is_standby else None,
+                one.traits.is_listener,
+            )
+            for one, link in found
+        ]
 
 
 def _beat(tx: Transaction, run_id: str) -> None:

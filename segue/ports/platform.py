@@ -54,6 +54,8 @@ class Traits(NamedTuple):
     shows_typing: bool = False
     needs_raw_ids: bool = False
     """Whether an agent has to know ids as they are, to mention people by them."""
+    is_listener: bool = False
+    """True if it only waits to be called, as a webhook server does. Every gateway runs such an adapter; one sends."""
 
 
 class Equipment(NamedTuple):

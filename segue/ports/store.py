@@ -231,6 +231,9 @@ class Turns(Protocol):
     def running_of(self, run_id: str) -> "list[Turn]":
         """The turns that a process has not brought to their end."""
 
+    def farewells_of(self, run_id: str) -> "list[Turn]":
+        """The farewells that a process has begun and not brought to their end."""
+
     def next_after(self, turn: "Turn") -> "Turn | None":
         """The turn that follows another one in its session."""
 

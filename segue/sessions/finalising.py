@@ -2,13 +2,15 @@
 
 The rows decide. `lanes.finalised_at` says of a lane that it was done. A turn of the kind `farewell` without an end says
 of a session that it is to be done: it was begun and cut off, or a message came first and began the next session. What
-such a turn has seen of its session stands in `first_seq`, so that nothing is gone through twice.
+such a turn has seen of its session stands in `first_seq`, so that nothing is gone through twice. Crashes of its own and
+answers that failed are its blame; it is given up as other turns are.
 """
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from segue.core.crash_recovery import is_given_up
 from segue.core.errors import InvalidKey
 from segue.core.events import Reply
 from segue.core.keys import parse_key
@@ -28,7 +30,8 @@ from segue.sessions.opening import Opened, Rules, policy_of, save_lane
 from segue.sessions.reading import view_of
 from segue.sessions.recording import add_usage
 
-MOST_TRIES = 3
+_NOBODY = ""
+"""Whose a farewell is that waits for its next try: a process that crashes meanwhile did not crash of it."""
 CUT_OFF = "It was cut off too often."
 LANE_GONE = "Its lane is there no more."
 
@@ -105,7 +108,7 @@ def take_leave(tx: Transaction, session_id: str, attempt: Try, rules: Rules, cla
     farewell = Farewell(Opened(lane, session, Continue()), lease, decode(session.model_config))
     farewell = farewell._replace(seen=last[-1].seq if last else SUMMARY_SEQ)
     is_new = farewell.seen > (latest.first_seq if latest else SUMMARY_SEQ)
-    if owed is not None and owed.attempt >= MOST_TRIES:
+    if owed is not None and is_given_up(owed.blame):
         _end(tx, owed, TurnState.FAILED, attempt.now, CUT_OFF, farewell.seen)
     elif is_new and attempt.can_take_notes:
         return farewell._replace(view=view_of(tx, session_id), turn=_begun(tx, session_id, attempt, latest))
@@ -124,8 +127,9 @@ def end_farewell(
     assert turn is not None
     for reply in replies:
         add_usage(tx, session.id, reply.usage, reply.billing, now, Purpose.FLUSH)
-    if trouble and turn.attempt < MOST_TRIES:
-        tx.turns.change(turn.id, reason=trouble)
+    blame = turn.blame + (1.0 if trouble else 0.0)
+    if trouble and not is_given_up(blame):
+        tx.turns.change(turn.id, reason=trouble, blame=blame, run_id=_NOBODY)
         return False
     _end(tx, turn, TurnState.FAILED if trouble else TurnState.DONE, now, trouble, farewell.seen)
     _finalise(tx, session, now)

@@ -25,6 +25,13 @@ class SqlTurns(Turns):
         sql = f"SELECT {_TURN} FROM turns WHERE run_id = :run_id AND state = '{TurnState.RUNNING}' AND {condition}"
         return [Turn._make(row) for row in self._db.rows(sql, parameters | {"run_id": run_id})]
 
+    def farewells_of(self, run_id: str) -> list[Turn]:
+        condition, parameters = self._own()
+        sql = f"""
+            SELECT {_TURN} FROM turns
+            WHERE run_id = :run_id AND kind = '{FAREWELL}' AND attempt > 0 AND ended_at IS NULL AND {condition}"""
+        return [Turn._make(row) for row in self._db.rows(sql, parameters | {"run_id": run_id})]
+
     def running_in(self, session_id: str) -> Turn | None:
         return self._find(f"session_id = :value AND state = '{TurnState.RUNNING}'", session_id)
 

@@ -39,7 +39,8 @@ def check_waiting(patient: Patient) -> list[Finding]:
     return [
         Finding(
             f"{says}, and nobody works there although a gateway runs.",
-            "Is a platform or a model unreachable? `segue status` and the log of the gateway say more.",
+            "After repeated crashes a cut-off answer waits for a minute; `segue inbox retry ID` asks anew at once."
+            " Otherwise a platform or a model may be unreachable: `segue status` and the log of the gateway say more.",
         )
     ]
 

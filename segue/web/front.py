@@ -1,6 +1,7 @@
 """The gateway's door: what is called where. Whoever is not let in is told so in one sentence, as JSON."""
 
 import logging
+import time
 from collections.abc import Sequence
 
 from starlette.applications import Starlette
@@ -10,12 +11,14 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
+from segue.core.credentials import Credential
 from segue.core.errors import StoreError
+from segue.gateway.readiness import STORE_DOWN, StoreState
 from segue.listening.bodies import Refusal, read_body
 from segue.listening.calls import body_of
 from segue.web import openai
 from segue.web.document import document
-from segue.web.guarding import Guard, NotLetIn
+from segue.web.guarding import Guard, NotLetIn, StoreAway
 from segue.web.openai.errors import Trouble
 from segue.web.premises import Premises
 from segue.web.rpc.catalogue import METHODS
@@ -27,6 +30,8 @@ from segue.web.spelling import spelled
 
 _log = logging.getLogger(__name__)
 _STORE_AGAIN = 5
+ANSWER_SECONDS = 1.6
+"""Within which `/ready` and `/metrics` answer, also while the store does not: those who probe give up after a few."""
 
 
 def front(premises: Premises, guard: Guard, others: Sequence[BaseRoute] = ()) -> Starlette:
@@ -86,17 +91,41 @@ class Front:
     async def ready(self, request: Request) -> Response:
         """Whether the gateway should be given work; why not is told to those who have a token of the owner."""
         self._guard.check_caller(request)
+        deadline = time.monotonic() + ANSWER_SECONDS
         found = await self._premises.probe.readiness()
         told: dict[str, object] = {"status": "ready" if found.is_ready else "not ready"}
-        if "authorization" in request.headers and (await self._guard.let_in(request)).scope.sees_all:
+        if found.is_standby:
+            told["standby"] = True
+        if found.store.trouble is not None:
+            told["error"] = STORE_DOWN
+        if "authorization" in request.headers and await self._is_owner(request, found.store, deadline):
             told |= {"reasons": found.reasons, "notes": found.notes}
         return JSONResponse(told, 200 if found.is_ready else 503)
 
     async def metrics(self, request: Request) -> Response:
-        if not (await self._guard.let_in(request)).scope.sees_all:
+        self._guard.check_caller(request)
+        deadline, probe = time.monotonic() + ANSWER_SECONDS, self._premises.probe
+        credential = await self._let_in(request, await probe.store(), deadline)
+        if not credential.scope.sees_all:
             raise Refusal(403, "Figures are about everybody, so only a token of the owner reads them.")
-        body, kind = await self._premises.probe.exposition()
+        body, kind = await probe.exposition(_left(deadline))
         return Response(body, media_type=kind)
+
+    async def _is_owner(self, request: Request, store: StoreState, deadline: float) -> bool:
+        """True if a call shows a token of the owner; while the store is away, one that is not known says nothing."""
+        try:
+            return (await self._let_in(request, store, deadline)).scope.sees_all
+        except StoreAway:
+            return False
+
+    async def _let_in(self, request: Request, store: StoreState, deadline: float) -> Credential:
+        if not store.is_answering:
+            return self._guard.recall(request)
+        return await self._guard.let_in_within(request, _left(deadline))
+
+
+def _left(deadline: float) -> float:
+    return max(deadline - time.monotonic(), 0.0)
 
 
 def _not_taken(error: Refusal | StoreError) -> JSONResponse:

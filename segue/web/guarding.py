@@ -17,6 +17,7 @@ from segue.core.errors import StoreError
 from segue.core.rates import Failures
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.text import one_line
+from segue.gateway.readiness import STORE_DOWN
 from segue.listening.bodies import Refusal
 from segue.listening.calls import OWN_NAMES, caller, check_name
 from segue.sessions.tokens import find_bearer, is_news, note_use
@@ -36,6 +37,13 @@ class NotLetIn(Refusal):
         return {"WWW-Authenticate": "Bearer"}
 
 
+class StoreAway(Refusal):
+    """Nobody can say at the moment whether a token is good."""
+
+    def __init__(self) -> None:
+        super().__init__(503, STORE_DOWN)
+
+
 class Guard:
     def __init__(self, premises: Premises, hosts: Collection[str], now: Callable[[], float] = time.time) -> None:
         self._premises = premises
@@ -43,6 +51,8 @@ class Guard:
         self._now = now
         self._failures = Failures()
         self._noting: dict[str, asyncio.Task[None]] = {}
+        self._known: dict[str, Credential] = {}
+        """Tokens that were good when they were last shown here, by their ids."""
 
     def check_caller(self, call: HTTPConnection) -> None:
         """Nobody is led here by a foreign name, and no page in a browser calls."""
@@ -56,6 +66,8 @@ class Guard:
         shown, now, who = bearer(call.headers.get), self._now(), caller(call)
         found = await self._premises.glance(find_bearer, shown, now) if shown else None
         if found is None:
+            if shown:
+                self._known.pop(shown.key_id, None)
             if seconds := self._failures.wait(who, now):
                 raise Refusal(429, "Too many calls from there showed no good token; call again later.", seconds)
             self._failures.add(who, now)
@@ -63,9 +75,29 @@ class Guard:
             raise NotLetIn
         if not found.allows(wanted):
             raise Refusal(403, f"The token {found.name} may {found.level}; this needs {wanted}.")
+        self._known[found.key_id] = found
         if is_news(found, now):
             self._note(found, now)
         return found
+
+    async def let_in_within(self, call: HTTPConnection, seconds: float) -> Credential:
+        """Do as `let_in`, but in time: when the store does not answer, a token counts that was good before."""
+        looking = asyncio.create_task(self.let_in(call))
+        await asyncio.wait({looking}, timeout=seconds)
+        if not looking.done():
+            looking.add_done_callback(_pass_over)
+        elif not isinstance(looking.exception(), StoreError):
+            return looking.result()
+        return self.recall(call)
+
+    def recall(self, call: HTTPConnection) -> Credential:
+        """Return whose token a call shows, without the store: one that was good when it was last shown here."""
+        self.check_caller(call)
+        shown = bearer(call.headers.get)
+        known = self._known.get(shown.key_id) if shown else None
+        if shown is None or known is None or not (known.fits(shown.secret) and known.is_good(self._now())):
+            raise StoreAway
+        return known
 
     def _note(self, credential: Credential, now: float) -> None:
         """That a token is in use is noted when there is time; nobody waits for it."""
@@ -85,3 +117,9 @@ class Guard:
         if kept is None or not hmac.compare_digest(kept.digest.encode(), credential.digest.encode()):
             return False
         return kept.is_good(self._now())
+
+
+def _pass_over(looking: "asyncio.Task[Credential]") -> None:
+    """Nobody waits any more for what came of it."""
+    if not looking.cancelled():
+        looking.exception()

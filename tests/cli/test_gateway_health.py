@@ -108,6 +108,18 @@ def test_status_says_who_runs_what_is_connected_and_who_waits(home: Path, run: R
     assert 300 <= facts["inbox"]["unattended_seconds"] < 900, "what is attended has waited for longer"
 
 
+def test_status_says_which_of_several_gateways_is_connected_where(home: Path, run: Run) -> None:
+    with opened(home) as store:
+        first = lasting_run(store)
+        second = first._replace(id="far", host="far", pid=7, beat_at=time.time() + 3600)
+        store.write(OWNER, lambda tx: tx.leases.add_run(second))
+        hold(store, platform_lease("telegram", ""), first)
+        note_link(store, LinkRow("telegram", "", first.id, LinkState.CONNECTED, time.time()))
+    told = run("status").stdout
+    assert f"process {first.pid} on {first.host}, since just now; connected: telegram\n" in told
+    assert "process 7 on far, since just now; connected: nothing (standby)\n" in told
+
+
 def test_the_doctor_names_platforms_that_are_not_connected(home: Path, run: Run) -> None:
     with opened(home) as store:
         gateway, now = lasting_run(store), time.time()

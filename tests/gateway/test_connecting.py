@@ -1,6 +1,7 @@
 """A platform stays connected: what goes wrong where messages come in stops nothing that goes out, and passes."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,20 +13,25 @@ from waiting import DEADLINE, until
 
 from segue import app
 from segue.app import checking, connecting
+from segue.app.serving import Serving
 from segue.config import settings_from
 from segue.core.errors import InvalidSettings, StoreFull
 from segue.core.inbound import Inbound, Receipt
-from segue.core.leases import Lease, Run, platform_lease
+from segue.core.leases import GATEWAY, Lease, Run, platform_lease
 from segue.core.links import LinkState
 from segue.core.outbox import What
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.gateway import probing
 from segue.gateway.connecting import MOST_FAILURES, Connection, Link
+from segue.gateway.metrics import Counters
+from segue.gateway.probing import Probe
 from segue.ports.platform import Intake, Post, Sent
 from segue.ports.store import Transaction
 from segue.sessions.delivering import Envelope, Posting, post
 from segue.storage.store import SqlStore
 from segue.testing import ScriptedPlatform, Stage
 from segue.testing.platform import TRAITS
+from segue.upkeep.living import this_run
 
 
 @pytest.fixture(autouse=True)
@@ -103,34 +109,87 @@ def test_who_has_been_connected_for_a_while_has_not_failed_before(
     assert platform.begun == 3
 
 
-def test_a_gateway_that_waits_for_another_one_has_not_failed(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gateway_stands_by_while_a_living_one_is_connected_and_takes_over_from_it(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "segue")
     stage, tries = Stage(), 0
     try_to_take = Connection._take
 
-    def counted(connection: Connection, tx: Transaction) -> Lease:
+    def counted(connection: Connection, tx: Transaction) -> Lease | Run:
         nonlocal tries
         tries += 1
         return try_to_take(connection, tx)
 
     monkeypatch.setattr(Connection, "_take", counted)
+    monkeypatch.setattr(probing, "PATIENCE", DEADLINE)
     building = Building(store, stage, is_gone=lambda _: False)
     link = building.gateway.connections[0].link
-
-    def take(tx: Transaction) -> None:
-        tx.leases.add_run(Run("other", "segue gateway", "there", "boot", 8, "1", tx.leases.now(), tx.leases.now()))
-        tx.leases.take(platform_lease("scripted", ""), "other", "owner", 3600.0)
-
-    store.write(OWNER, take)
+    store.write(OWNER, _held_elsewhere)
 
     async def work() -> None:
         stage.say(dm(), "hello")
         await until(lambda: tries >= 3)
-        assert (link.is_up, link.failures) == (False, 0)
+        assert (link.state, link.failures) == (LinkState.STANDBY, 0)
+        told = await Probe(building.gateway, Counters([])).readiness()
+        assert (told.is_ready, told.is_standby) == (True, True)
+        assert told.notes == ("Standby for scripted: the gateway in process 8 on there holds it.",)
+        assert [one.getMessage() for one in caplog.records if one.levelno > logging.INFO] == []
         store.write(OWNER, lambda tx: tx.leases.change_run("other", ended_at=1.0))
         await building.quiet()
 
     building.run(work)
     assert stage.posted_to("alice") == ["You said: hello"]
+    assert caplog.text.count("scripted: standing by, the gateway in process 8 on there is connected") == 1
+    assert caplog.text.count("scripted: took over from the gateway in process 8 on there") == 1
+
+
+def _held_elsewhere(tx: Transaction) -> None:
+    """Another gateway is connected."""
+    tx.leases.add_run(Run("other", "segue gateway", "there", "boot", 8, "1", tx.leases.now(), tx.leases.now()))
+    tx.leases.take(platform_lease("scripted", ""), "other", "owner", 3600.0)
+
+
+@pytest.mark.parametrize("is_listener", [True, False])
+def test_what_is_called_listens_in_every_gateway_and_one_of_them_sends(store: SqlStore, is_listener: bool) -> None:
+    stage = Stage()
+    platform = ScriptedPlatform(stage, traits=TRAITS._replace(is_listener=is_listener))
+    building = Building(store, stage, only=[platform], is_gone=lambda _: False)
+    connection = building.gateway.connections[0]
+    store.write(OWNER, _held_elsewhere)
+
+    async def work() -> None:
+        stage.say(dm(), "hello")
+        if is_listener:
+            await until(lambda: connection.link.is_up)
+            await until(lambda: store.read(OWNER, lambda tx: tx.outbox.listed(["pending"])), "an answer to be sent")
+        else:
+            await until(lambda: connection.link.is_standby)
+            assert stage.waiting(), "nobody has taken it in"
+        assert not connection.delivery.is_running
+        assert stage.posted == []
+        store.write(OWNER, lambda tx: tx.leases.change_run("other", ended_at=1.0))
+        await building.quiet()
+
+    building.run(work)
+    assert stage.posted_to("alice") == ["You said: hello"]
+
+
+@pytest.mark.on_file
+def test_what_cannot_listen_here_does_not_give_way_and_goes_on_sending(store: SqlStore) -> None:
+    stage = Stage()
+    platform = Fragile(stage, ConnectionError("in use"), times=MOST_FAILURES + 1)
+    platform.traits = platform.traits._replace(is_listener=True)
+    building = Building(store, stage, only=[platform])
+    connection = building.gateway.connections[0]
+
+    async def work() -> None:
+        await until(lambda: platform.begun > MOST_FAILURES)
+        leave_a_letter(store)
+        await until(lambda: stage.posted_to("alice"))
+        await until(lambda: connection.link.is_up)
+
+    building.run(work)
 
 
 class Slow(Fragile):
@@ -297,6 +356,15 @@ def test_what_every_gateway_has_knows_no_settings(home: Path, name: str) -> None
     assert told.startswith(f"platforms.{name} has the unknown key 'port'")
     with app.open_store(chosen=settings) as store, pytest.raises(InvalidSettings, match="unknown key 'port'"):
         connecting.cast_of(settings, store)
+
+
+@pytest.mark.on_file
+def test_hooks_that_are_set_wrong_keep_nobody_from_beginning(home: Path) -> None:
+    settings = settings_from({"platforms": {"webhook": {"hooks": {"ci": {"sekret": "x"}}}}}, home, {})
+    with app.open_store(chosen=settings) as store:
+        cast = connecting.cast_of(settings, store)
+        asyncio.run(Serving(settings, store, this_run(GATEWAY), cast.platforms, lambda: None).close())
+    assert list(cast.missing) == ["webhook"]
 
 
 def test_an_adapter_of_others_that_cannot_be_made_keeps_nobody_from_beginning(

@@ -3,6 +3,7 @@
 import asyncio
 import re
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -18,7 +19,7 @@ from segue.core.access import AccessRules
 from segue.core.errors import StoreFull, Unreachable
 from segue.core.events import Reply
 from segue.core.inbox import InboxState
-from segue.core.leases import CRASHED, Run, lane_lease, session_lease
+from segue.core.leases import CRASHED, SILENT, Run, lane_lease, session_lease
 from segue.core.lifecycle import Interruption, Lane, Phase, Suspension
 from segue.core.moments import instant
 from segue.core.pairing import PairedPerson
@@ -31,7 +32,7 @@ from segue.gateway.answering import PUT_OUT, STALE
 from segue.gateway.holding import LaneHolder, take_lane
 from segue.ports.platform import Intake
 from segue.ports.store import Transaction
-from segue.sessions import turning
+from segue.sessions import recovering, requeueing, turning
 from segue.sessions.recovering import interrupt_left
 from segue.sessions.steering import get_lane, suspend_lane
 from segue.sessions.watching import watch
@@ -223,7 +224,7 @@ def test_after_a_crash_suspension_the_reason_is_the_crash(store: SqlStore) -> No
 
     async def work() -> None:
         await last.quiet()
-        stage.say(dm(), "hello again")
+        stage.say(dm(), "hello again", message_id="again")
         await last.quiet()
 
     last.run(work)
@@ -303,6 +304,82 @@ def test_after_three_crashes_within_a_minute_what_was_cut_off_waits_until_the_mi
     states = [entry.state for entry in store.read(OWNER, lambda tx: tx.inbox.listed(list(InboxState)))]
     assert states == ["done"] * 3
     assert "Gateway crashed 3 times within 60 s: answers that were cut off resume in" in caplog.text
+
+
+@pytest.mark.parametrize("act", [requeueing.retry_messages, requeueing.cancel_messages])
+def test_what_waits_for_the_end_of_a_crash_loop_is_retried_or_cancelled_at_once(
+    store: SqlStore, act: Callable[..., Any]
+) -> None:
+    leave_open_by_crash(store, "alice")
+    for name in ("one", "two"):
+        store.write(OWNER, _crashed, name, time.time())
+    stage = Stage()
+    building = Building(store, stage, name="last", is_gone=is_old)
+
+    async def work() -> None:
+        stage.say(dm(), "and now?", message_id="behind")
+        await building.taken_in()
+        await building.lane_looks.more(2)
+        (entry,) = store.read(OWNER, lambda tx: tx.inbox.running(ALICE))
+        await until(lambda: store.read(OWNER, requeueing.is_unattended, entry, is_old), "nobody at work there")
+        store.write(OWNER, act, [entry.id], time.time(), is_old)
+        await until(lambda: any("and now?" in text for text in stage.posted_to("alice")), "what waits behind it")
+
+    building.run(work)
+    retried = ["You said: unfinished"] if act is requeueing.retry_messages else []
+    assert stage.posted_to("alice") in ([*retried, "You said: and now?"], ["You said: unfinished | and now?"])
+
+
+def never(_run: Run) -> bool:
+    """Nothing is known of other machines."""
+    return False
+
+
+def test_a_turn_that_silences_one_gateway_after_another_is_given_up(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their machines never come back, so that nobody ever knows that they crashed."""
+    for module in (holding, recovering):
+        monkeypatch.setattr(module, "LEASE_SECONDS", 0.0)
+    leave_open_by_crash(store, "alice", blame=2.0)
+    leave_open_by_crash(store, "bob", blame=1.0)
+    stage = Stage()
+    last = Building(store, stage, name="last", is_gone=never)
+
+    async def work() -> None:
+        await until(lambda: stage.posted_to("alice") and stage.posted_to("bob"), "both are told something")
+
+    last.run(work)
+    run = store.read(OWNER, lambda tx: tx.leases.find_run("old"))
+    assert run is not None
+    assert (run.ended_at, run.how) == (None, SILENT)
+    assert stage.posted_to("bob") == ["You said: unfinished"]
+    assert stage.posted_to("alice") == ["You said: unfinished"], "each has half of the blame"
+    leave_open_by_crash(store, "carol", blame=2.0, run_id="older")
+    again = Building(store, stage, name="again", is_gone=never)
+    again.run(again.quiet)
+    assert stage.posted_to("carol") == [GIVEN_UP]
+
+
+def test_a_silent_gateway_is_blamed_for_nothing_before_it_could_have_spoken(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when the database was away for everybody."""
+    leave_open_by_crash(store, "alice", blame=2.0)
+    stage = Stage()
+    building = Building(store, stage, is_gone=never)
+    presence = building.gateway.presence
+
+    async def work() -> None:
+        await building.lane_looks.more(3)
+        assert [turn.blame for turn in open_turns(store)] == [2.0]
+        assert (stage.posted, building.model.asked) == ([], [])
+        store.write(OWNER, lambda tx: tx.leases.change_run("old", beat_at=tx.leases.now()))
+        await building.quiet()  # it is alive, and has let go of the lane
+
+    building.run(work)
+    assert not presence.is_steady
+    assert stage.posted_to("alice") == ["You said: unfinished"]
 
 
 @pytest.mark.parametrize(("crashes", "most_at_once"), [(1, 2), (2, 1)])
@@ -442,11 +519,13 @@ def leave_two_open(store: SqlStore, crashes: int, blame: float = 0.0) -> None:
         store.write(OWNER, partial(_was_of_old_run, turn.id, crashes, blame))
 
 
-def leave_open_by_crash(store: SqlStore, person: str, blame: float = 0.0) -> None:
+def leave_open_by_crash(store: SqlStore, person: str, blame: float = 0.0, run_id: str = "old") -> None:
     """Leave a turn whose process died, and of which nobody has noticed that yet."""
-    store.write(OWNER, _begin_run, "old")
+    if store.read(OWNER, lambda tx: tx.leases.find_run(run_id)) is None:
+        store.write(OWNER, _begin_run, run_id)
     begun = begin(store, say(store, "unfinished", person))
-    store.write(OWNER, partial(_was_of_old_run, begun.situation.turn.id, 1, blame))
+    changes = {"run_id": run_id, "attempt": 1, "blame": blame}
+    store.write(OWNER, lambda tx: tx.turns.change(begun.situation.turn.id, **changes))
     store.write(OWNER, lambda tx: tx.leases.release(begun.lease))
 
 

@@ -1,10 +1,12 @@
 """Whether a gateway is alive and ready, as it is judged and as it is in one that runs."""
 
 import asyncio
+import time
 from typing import Any
 
 import pytest
 from lane_house import Building
+from lane_rows import say
 from secret_shapes import URL_SAFE, key
 from waiting import DEADLINE, until
 
@@ -12,13 +14,15 @@ from segue.core.errors import StoreFull
 from segue.gateway import probing
 from segue.gateway.metrics import Counters
 from segue.gateway.probing import Probe
-from segue.gateway.readiness import LinkState, Readiness, health, readiness
+from segue.gateway.readiness import LinkState, StoreState, health, readiness
 from segue.storage.store import SqlStore
 from segue.testing import Stage
 
 UP, DOWN = LinkState("telegram", "", True), LinkState("slack", "work", False, "No route to host")
 JOBS = LinkState("cron", "", True)
-WELL: dict[str, Any] = {"store_trouble": None, "is_begun": True, "is_draining": False}
+STANDBY = LinkState("matrix", "", False, None, "process 7 on far")
+HOOKS = LinkState("webhook", "", True, is_listener=True)
+WELL: dict[str, Any] = {"store": StoreState(), "is_begun": True, "is_draining": False}
 
 
 @pytest.mark.on_file
@@ -29,13 +33,30 @@ WELL: dict[str, Any] = {"store_trouble": None, "is_begun": True, "is_draining": 
         ([UP, DOWN, JOBS], {}, (), ("slack:work is not connected: No route to host.",)),
         ([JOBS], {}, (), ()),
         ([], {}, (), ()),
+        ([STANDBY, JOBS], {}, (), ("Standby for matrix: the gateway in process 7 on far holds it.",)),
+        (
+            [STANDBY, DOWN],
+            {},
+            (),
+            (
+                "slack:work is not connected: No route to host.",
+                "Standby for matrix: the gateway in process 7 on far holds it.",
+            ),
+        ),
+        ([UP], {"store": StoreState(None, 2, 9.0)}, (), ()),
+        (
+            [UP],
+            {"store": StoreState(None, 2, 75.0)},
+            (),
+            ("No process works on 2 messages, the oldest accepted 75 s ago; `segue doctor` names the lanes.",),
+        ),
         (
             [DOWN, JOBS],
             {},
             ("No platform is connected.", "slack:work is not connected: No route to host."),
             (),
         ),
-        ([UP], {"store_trouble": "The disk is full."}, ("The store cannot be used: The disk is full.",), ()),
+        ([UP], {"store": StoreState("The disk is full.")}, ("The store cannot be used: The disk is full.",), ()),
         ([UP], {"is_begun": False}, ("The gateway is just beginning.",), ()),
         ([UP], {"is_draining": True}, ("The gateway takes nothing more in: it is about to end.",), ()),
         (
@@ -49,7 +70,24 @@ WELL: dict[str, Any] = {"store_trouble": None, "is_begun": True, "is_draining": 
 def test_what_speaks_against_giving_work_is_said(
     links: list[LinkState], how: dict[str, Any], reasons: tuple[str, ...], notes: tuple[str, ...]
 ) -> None:
-    assert readiness(links, **WELL | how) == Readiness(not reasons, reasons, notes)
+    told = readiness(links, **WELL | how)
+    assert (told.is_ready, told.reasons, told.notes) == (not reasons, reasons, notes)
+
+
+@pytest.mark.on_file
+@pytest.mark.parametrize(
+    ("links", "is_standby"),
+    [
+        ([UP, JOBS], False),
+        ([STANDBY, UP], False),
+        ([STANDBY], True),
+        ([STANDBY, HOOKS], True),
+        ([DOWN, HOOKS], False),
+        ([], False),
+    ],
+)
+def test_a_gateway_is_standby_when_others_hold_all_that_only_one_can(links: list[LinkState], is_standby: bool) -> None:
+    assert readiness(links, **WELL).is_standby == is_standby
 
 
 @pytest.mark.on_file
@@ -98,6 +136,21 @@ def test_a_gateway_is_ready_from_its_beginning_to_its_end(store: SqlStore, monke
         "leaving": False,
     }
     assert found["full"].reasons == ("The store cannot be used: The disk is full.",)
+
+
+def test_messages_that_no_process_works_on_are_found(store: SqlStore) -> None:
+    say(store, "unattended", at=time.time() - 900)
+    building = Building(store, Stage())
+
+    async def look() -> StoreState:
+        try:
+            return await Probe(building.gateway, Counters([])).store()
+        finally:
+            building.gateway.close()
+
+    found = asyncio.run(look())
+    assert (found.trouble, found.unattended) == (None, 1)
+    assert found.unattended_seconds >= 900
 
 
 @pytest.mark.on_file

@@ -52,6 +52,7 @@ can_edit = true
 can_attach = false
 shows_typing = false
 needs_raw_ids = false
+is_listener = false
 also = ["failing.py", "wording.py"]
 page = "docs/platforms/demo.md"
 you = "Your name there"

@@ -16,6 +16,7 @@ from segue.core.sources import SessionSource
 from segue.core.turns import FAREWELL, Turn, TurnState
 from segue.ports.store import Transaction
 from segue.sessions.finalising import (
+    CUT_OFF,
     LANE_GONE,
     Farewell,
     Try,
@@ -28,6 +29,7 @@ from segue.sessions.finalising import (
 from segue.sessions.leasing import take_lease
 from segue.sessions.opening import Arrival, Opened, Rules, open_session
 from segue.sessions.recording import append_message
+from segue.sessions.recovering import interrupt_left
 from segue.sessions.steering import delete_lane, reset_on_request, switch_session
 from segue.storage.store import SqlStore
 
@@ -177,3 +179,56 @@ def test_a_lane_of_other_settings_is_in_nobodys_way(store: SqlStore) -> None:
     assert [lane.key for lane in store.read(ME, lambda tx: tx.lanes.listed())] == ["agent:main:home"]
     arrive(store, 0.0, "a")
     assert due(store, LATER) == ["a"]
+
+
+def settled_crash(store: SqlStore, run_id: str, beside: str | None = None) -> None:
+    """The process that began a farewell died, while a turn of another session ran beside it or not."""
+
+    def work(tx: Transaction) -> None:
+        run = Run(run_id, f"gateway {run_id}", "here", "boot", 7, "1", 1.0, 1.0)
+        tx.leases.add_run(run)
+        if beside is not None:
+            tx.turns.insert(Turn(f"{run_id}-turn", beside, run_id, TurnState.RUNNING, 1, 0, 1.0))
+        interrupt_left(tx, lambda one: one.id == run_id, 2.0)
+        tx.turns.change(f"{run_id}-turn", state=str(TurnState.DONE), ended_at=2.0)
+
+    store.write(ME, work)
+
+
+def begun_in(store: SqlStore, run_id: str, at: float) -> Farewell | None:
+    return store.write(ME, take_leave, "first", Try(f"try{at}", run_id, at), RULES, claim)
+
+
+def test_a_farewell_is_given_up_for_crashes_of_its_own_and_not_for_restarts_and_those_of_others(
+    store: SqlStore,
+) -> None:
+    arrive(store, 0.0, "first")
+    bob = SessionSource(platform="telegram", chat_id="2", user_id="2")
+    store.write(ME, open_session, Arrival(bob, instant(0.0), "beside"), RULES)
+    for number in range(5):  # restarts, and stores that failed
+        farewell = begun_in(store, f"restarted{number}", LATER)
+        assert farewell is not None
+        assert farewell.turn is not None
+    for number in range(5):
+        begun_in(store, f"crowded{number}", LATER)
+        settled_crash(store, f"crowded{number}", "beside")
+    found = latest(store, "first")
+    assert found is not None
+    assert (found.ended_at, found.attempt, round(found.blame, 3)) == (None, 10, 2.5)
+    begun_in(store, "crashed", LATER)
+    settled_crash(store, "crashed")
+    begun_in(store, "last", LATER)
+    found = latest(store, "first")
+    assert found is not None
+    assert (found.state, found.reason) == (TurnState.FAILED, CUT_OFF)
+
+
+def test_a_farewell_that_waits_for_its_next_try_is_blamed_for_no_crash(store: SqlStore) -> None:
+    arrive(store, 0.0, "first")
+    farewell = begun_in(store, "one", LATER)
+    assert farewell is not None
+    assert not store.write(ME, end_farewell, farewell, [], "Nobody is there.", LATER)
+    settled_crash(store, "one")
+    found = latest(store, "first")
+    assert found is not None
+    assert found.blame == 1.0

@@ -162,6 +162,7 @@ def every_table(asker: Asker) -> dict[str, Any]:
         "Outbox.count": tx.outbox.count(list(OutboxState)),
         "Turns.find": each(tx.turns.find, asker.turns),
         "Turns.running_of": each(tx.turns.running_of, asker.runs),
+        "Turns.farewells_of": each(tx.turns.farewells_of, asker.runs),
         "Turns.next_after": each(lambda one: tx.turns.next_after(Turn("", one, "", "", 1, 0, NOW)), asker.ids),
         "Turns.latest": each(lambda one: tx.turns.latest(one, "answer"), asker.ids),
         "Turns.owed": tx.turns.owed(),
@@ -407,7 +408,7 @@ def test_whoever_may_see_it_is_told(store: SqlStore) -> None:
         "Sessions.children", "prunable", "Messages.said", "Ledger.total", "Ledger.per_slot",
         "Inbox.left_out", "Inbox.running", "Inbox.standing", "Inbox.count", "Outbox.count",
         "Turns.owed", "People.find", "People.listed", "People.owners", "People.pairings", "Jobs.find", "Jobs.listed",
-        "Tokens.find", "Tokens.listed", "Meta.get", "Meta.beginning", "Meta.drawer",
+        "Turns.farewells_of", "Tokens.find", "Tokens.listed", "Meta.get", "Meta.beginning", "Meta.drawer",
         "Search.unindexed",
     }  # fmt: skip
     owner = store.read(OWNER_AT_CONSOLE, answers, names, numbers_in(store))

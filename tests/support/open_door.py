@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,20 +44,23 @@ class OpenDoor(Served):
 
     def serve(self, work: Callable[[], Awaitable[None]], seconds: float = 4 * DEADLINE) -> None:
         """Open the door, and do something."""
+        self.run(partial(self._opened, work), seconds)
 
-        async def opened() -> None:
-            assert self._serving is not None
-            self.premises = Premises(self.settings, self.store, self._serving)
-            listening = asyncio.create_task(listen(self.premises))
-            try:
-                await self._until_open()
-                await work()
-            finally:
-                listening.cancel()
-                await asyncio.wait({listening})
-                self.premises.close()
+    async def beside(self, work: Callable[[], Awaitable[None]]) -> None:
+        """As `serve`, beside another gateway in the same loop."""
+        await self._lives(partial(self._opened, work))
 
-        self.run(opened, seconds)
+    async def _opened(self, work: Callable[[], Awaitable[None]]) -> None:
+        assert self._serving is not None
+        self.premises = Premises(self.settings, self.store, self._serving)
+        listening = asyncio.create_task(listen(self.premises))
+        try:
+            await self._until_open()
+            await work()
+        finally:
+            listening.cancel()
+            await asyncio.wait({listening})
+            self.premises.close()
 
     async def _until_open(self) -> None:
         assert self._serving is not None

@@ -9,6 +9,8 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -87,6 +89,23 @@ class Server:
         """As when the plug is pulled: no shutdown, no checkpoint."""
         self._stop_at_once()
         self._process = self._start()
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Let the server neither answer nor refuse anybody, as when a network loses everything."""
+        leader = self._process.pid
+        children = Path(f"/proc/{leader}/task/{leader}/children")
+        pids = [leader]
+        os.kill(leader, signal.SIGSTOP)  # first, so that no other child begins
+        pids += [int(pid) for pid in children.read_text().split()]
+        try:
+            for pid in pids[1:]:
+                os.kill(pid, signal.SIGSTOP)
+            yield
+        finally:
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
 
     def close(self) -> None:
         self._stop_at_once()

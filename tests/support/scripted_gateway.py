@@ -237,7 +237,8 @@ def _blame_everybody() -> None:
 
 
 def _lease_for(seconds: float) -> None:
-    setattr(leasing, "LEASE_SECONDS", seconds)  # noqa: B010 - as a test does it
+    for module in (leasing, holding, recovering):
+        setattr(module, "LEASE_SECONDS", seconds)  # noqa: B010 - as a test does it
     setattr(holding, "RENEWAL_SECONDS", seconds / 3)  # noqa: B010
 
 

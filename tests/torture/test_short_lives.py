@@ -110,13 +110,14 @@ def test_killed_while_an_agent_remembers_the_next_life_brings_it_to_its_end(
 
 def test_when_it_kills_every_gateway_it_is_given_up(place: str | Path, nursery: Nursery) -> None:
     lives = ShortLives(place, nursery, idle=0.1, watch=0.02)
+    dying = {"failpoint": Point.AFTER_FAREWELL_BEGINS, "nth": 1, "crash_span": 1e-6}  # more than a minute apart
 
     async def work() -> None:
         async with lives.open():
             lives.say("first please")
             for _ in range(3):
-                assert await lives.dies(await lives.begin(failpoint=Point.AFTER_FAREWELL_BEGINS, nth=1))
-            pid = await lives.begin(failpoint=Point.AFTER_FAREWELL_BEGINS, nth=1)
+                assert await lives.dies(await lives.begin(**dying))
+            pid = await lives.begin(**dying)
             await until(lambda: lives.lane and lives.lane.finalised_at)
             lives.say("other please", "bob")
             assert await lives.dies(pid), "it looked again, and began with bob's, not with alice's"

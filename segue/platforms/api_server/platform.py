@@ -6,7 +6,7 @@ from segue.core.sources import API_SERVER, SessionSource
 from segue.platforms.api_server import outbound
 from segue.ports.platform import Arriving, Intake, Post, Sent, Traits
 
-TRAITS = Traits(Arriving.ACK_GATED, longest=10_000_000, has_key=True)
+TRAITS = Traits(Arriving.ACK_GATED, longest=10_000_000, has_key=True, is_listener=True)
 
 
 class ApiPlatform:

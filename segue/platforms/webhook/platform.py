@@ -25,7 +25,7 @@ from segue.platforms.webhook.inbound import PLATFORM, NotSigned
 from segue.platforms.webhook.settings import WebhookSettings
 from segue.ports.platform import Arriving, Intake, Post, Sent, Traits
 
-TRAITS = Traits(Arriving.ACK_GATED, longest=1_000_000, can_send=False)
+TRAITS = Traits(Arriving.ACK_GATED, longest=1_000_000, can_send=False, is_listener=True)
 _AGAIN = {"Retry-After": "5"}
 _ANSWERS = {Receipt.ACCEPTED: "accepted", Receipt.KNOWN: "known", Receipt.IGNORED: "ignored"}
 
