@@ -83,6 +83,7 @@ class OpenChat:
                 zone=zone,
                 compression=self._compression(holder),
                 meant=self.crew.meant,
+                greets=self.crew.can_greet,
                 namer=Namer(self._door, self._small_model),
                 cwd=str(cwd),
                 keys=settings.key_rules,

@@ -361,6 +361,7 @@ class Serving:
             public_model=self.crew.public_name(self._settled(agent, chosen)),
             models=self.crew.resolve,
             meant=self.crew.meant,
+            greets=lambda begun: self.crew.can_greet(self._settled(agent, begun)),
             homes=self._settings.homes,
             links=self._links() if scope == Scope(OWNER) else (),
             parts=[(tool.spec.name, len(str(tool.spec))) for tool in self._tools(scope, agent)],

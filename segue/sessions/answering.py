@@ -89,11 +89,14 @@ class Begun(NamedTuple):
 def begin_answer(tx: Transaction, batch: Batch, house: House, claim: Claim) -> Begun | None:
     """Find or make the session, store what was said, and note that somebody is about to answer: one transaction.
 
-    Nothing begins when one of the messages was cancelled since they were chosen.
+    Nothing begins when one of the messages was cancelled since they were chosen, nor when there is nobody to greet.
     """
     if not all(is_waiting(tx, entry) for entry in batch.entries):
         return None
     first = batch.entries[0]
+    if first.is_greeting and len(tx.inbox.waiting(first.lane_key)) > 1:  # whoever speaks already is answered at once
+        tx.inbox.change(batch.entries, state=str(InboxState.DONE), ended_at=batch.now)
+        return None
     before = tx.lanes.find(first.lane_key)
     arrival = Arrival(
         source=first.source,
@@ -137,6 +140,9 @@ def end_answer(tx: Transaction, outcome: Outcome, posting: Posting) -> None:
         return
     reason = _reason_for(entries[-1], outcome)
     state, outcome = _ENDS[outcome.state], outcome._replace(reason=reason)
+    is_question = not entries[-1].is_greeting
+    if state is InboxState.DEAD and not is_question:
+        state = InboxState.CANCELLED
     tx.inbox.change(entries, state=str(state), reason=reason, ended_at=outcome.at)
     session = tx.sessions.find(outcome.turn.session_id)
     override = decode(session.model_config).send if session else None
@@ -149,7 +155,7 @@ def end_answer(tx: Transaction, outcome: Outcome, posting: Posting) -> None:
         post(tx, posting, envelope, _last_shown(outcome, said), What.REPLY, outcome.at, override)
     elif outcome.state is not TurnState.STOPPED and said:
         post(tx, posting, envelope, said, What.REPLY, outcome.at, override)
-    if outcome.state is TurnState.FAILED and reason and (said or draft is None):
+    if outcome.state is TurnState.FAILED and reason and is_question and (said or draft is None):
         told = envelope._replace(name=f"{outcome.turn.id}:notice")
         post(tx, posting, told, reason, What.NOTICE, outcome.at, override)
 
@@ -213,7 +219,7 @@ def _messages(tx: Transaction, batch: Batch) -> list[Draft]:
     told = [left_out([entry.text for entry in unanswered])] if unanswered else []
     return [
         *(draft("user", text, batch.now) for text in told),
-        *map(message_of, batch.entries),
+        *(message_of(entry) for entry in batch.entries if not entry.is_greeting),
     ]
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from segue.core import messages
 from segue.core.commands import Command
 from segue.core.errors import InUse
+from segue.core.greeting import GREETING_ENTRY, is_greeted
 from segue.core.inbox import Entry, InboxState, Want
 from segue.core.keys import parse_key
 from segue.core.lifecycle import Lane, Phase, Reset
@@ -72,7 +73,9 @@ def carry_out(tx: Transaction, errand: Errand, house: House, situated: Furnish) 
         case Begin(text=text):
             if lane is not None:
                 facts.append(_begin(tx, lane, entry, answer.act, situation, house))
-            if text is None:
+            if text is None and _is_greeted(entry, answer.act, situation):
+                tx.inbox.change([entry], want=str(Want.QUEUED), text=GREETING_ENTRY, is_person=0)
+            elif text is None:
                 _done(tx, entry, situation.now)
             else:
                 _said_instead(tx, entry, text)
@@ -183,6 +186,11 @@ def _done(tx: Transaction, entry: Entry, now: float) -> None:
     tx.inbox.change([entry], state=str(InboxState.DONE), ended_at=now)
 
 
+def _is_greeted(entry: Entry, begin: Begin, situation: Situation) -> bool:
+    is_welcome = is_greeted(entry.platform, begin.preferences, is_person=bool(entry.is_person))
+    return is_welcome and situation.greets(begin.preferences)
+
+
 def _stopped(tx: Transaction, lane: Lane | None, entry: Entry) -> str:
     """Nobody should wonder whether they were heard, even if nothing was being done."""
     subagents = count_stopped(tx, lane.session_id, entry.admitted_at) if lane and lane.session_id else 0
@@ -190,5 +198,6 @@ def _stopped(tx: Transaction, lane: Lane | None, entry: Entry) -> str:
 
 
 def _cancelled(tx: Transaction, entry: Entry) -> str:
-    cancelled = len(tx.inbox.left_out(entry.lane_key, cancelled_by(entry)))
+    left_out = tx.inbox.left_out(entry.lane_key, cancelled_by(entry))
+    cancelled = sum(not one.is_greeting for one in left_out)
     return f"{count(cancelled, 'waiting message')} cancelled." if cancelled else ""

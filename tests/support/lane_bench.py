@@ -80,6 +80,7 @@ class Bench:
     stop_suspends: bool
     idle: float
     freshness: float
+    is_greeting: bool = False
     fresh: str = ""
     """The name of the session that the next thing begins, if it begins one."""
     now: float = 1_750_000_000.0
@@ -130,7 +131,8 @@ class Bench:
         return self.store.write(OWNER, work, *arguments, **named)
 
     def _situation(self, _scope: object, _agent: str, _chosen: object) -> Situation:
-        return Situation(None, self.now, UTC, self.fresh, model="scripted")
+        said = Situation(None, self.now, UTC, self.fresh, model="scripted")
+        return said._replace(greets=lambda _: self.is_greeting)
 
     # Arriving
 
@@ -168,6 +170,8 @@ class Bench:
                 self.turns += 1
                 batch = Batch(entries, f"turn-{self.turns}", self.presence.run.id, self.fresh, self.now)
                 begun = self.write(begin_answer, batch, self.house, holder.claim)
+                if begun is None and entries[0].is_greeting:
+                    return  # somebody has spoken meanwhile
                 assert begun is not None, "nobody else takes what was found"
                 straight(holder.now_holds(begun.lease))
                 self.doing[lane] = Doing(begun.lease, begun.situation.turn)

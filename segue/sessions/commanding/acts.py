@@ -34,6 +34,10 @@ def _nothing_meant(_word: str) -> str | None:
     return None
 
 
+def _nobody_greets(_chosen: Preferences) -> bool:
+    return False
+
+
 def _unclaimed(_tx: Transaction, _session_id: str) -> None:
     return None
 
@@ -96,6 +100,8 @@ class Situation(NamedTuple):
     """The platforms, as far as whoever gives it may know."""
     waiting: int = 0
     """How many messages wait to be answered."""
+    greets: Callable[[Preferences], bool] = _nobody_greets
+    """True if the agent greets whoever begins a conversation with these choices."""
 
     @property
     def model_named(self) -> str:

@@ -19,20 +19,29 @@ from segue.sessions.starting import end_session, reopen_session
 _LISTED = 10
 _MOST = 50
 _NUMBER = re.compile("[0-9]{1,3}")
+_NEW_ALREADY = "This is a new conversation already."
 _SPOKEN = Filter(kinds=(Kind.INTERACTIVE,))
 
 
 def new(tx: Transaction, argument: str, situation: Situation) -> Answer:
     session = tx.sessions.find(situation.session_id or "")  # which somebody may have deleted meanwhile
     model, first = _model_and_text(argument, situation)
-    chosen = carried_over(chosen_in(session, situation), Succession.NEW, model=model)
+    before = chosen_in(session, situation)
+    chosen = carried_over(before, Succession.NEW, model=model)
     if session is None:
-        return Answer("This is a new conversation already." if first is None else "", Begin(first, chosen))
+        return Answer(_NEW_ALREADY if first is None else "", Begin(first, chosen))
+    if _is_only_greeted(session) and first is None and model == before.model:
+        return Answer(_NEW_ALREADY)
     _leave(tx, situation, ResetReason.ASKED)
     told = "A new conversation begins."
-    if session.message_count:
+    if session.message_count and not _is_only_greeted(session):
         told += f" The last one, “{name_of(session)}”, is kept: {way_back(session.id)}"
     return Answer(told, Begin(first, chosen, reset_from=session.id))
+
+
+def _is_only_greeted(session: Session) -> bool:
+    """True if the agent has spoken first and nobody has said anything since."""
+    return bool(session.message_count) and not session.first_line
 
 
 def _model_and_text(argument: str, situation: Situation) -> tuple[str | None, str | None]:
