@@ -150,7 +150,7 @@ class Serving:
             freshness=settings.agent.auto_continue_freshness,
             ended=self._name,
         )
-        means = Means(self._reading, self._situated, self._compress, restart, settings.stop_suspends)
+        means = Means(self._reading, self._situated, self._compress, restart, settings.stop_suspends, settings.queue.on)
         routing = Routing(keys, self._access_on, settings.queue.on, self._agent_of, self._reading, posting)
         hooks = Hooks(load(Group.HOOKS), self._observing.counters.hear)
         self.gateway: Gateway = assemble(
@@ -414,12 +414,12 @@ class Serving:
         compression = self._compression(holder, Opened(lane, session, Continue()))
 
         def ending(tx: Transaction, compressed: Compressed) -> None:
-            told(tx, compressed.sentence)
+            told(tx, compressed.notice)
 
         done = await compression.compress_on_request(holder.lease, session, focus, _shown, ending)
         if done is None:
             return "There is nothing to compress yet: all of it is what was said last."
-        return Compressed(done.session.id, done.session.title).sentence
+        return Compressed(done.session.id, done.session.title).notice
 
 
 def _scope_of(opened: Opened) -> Scope:

@@ -32,10 +32,21 @@ class SegueError(Exception):
     public_text: ClassVar[str | None] = None
     """The message for people who are not owners, where the error's own may name hosts, paths or providers."""
 
+    def __init__(self, *arguments: object, in_chat: str = "") -> None:
+        super().__init__(*arguments)
+        self._in_chat = in_chat
+
     @property
     def public(self) -> str:
         """Return the message that anybody may read."""
-        return self.public_text or str(self)
+        return self.public_text or self.in_chat
+
+    @property
+    def in_chat(self) -> str:
+        """Return the message for owners on platforms, who have no terminal: it names no command of one."""
+        from segue.core.redaction import redact
+
+        return redact(self._in_chat) or str(self)
 
     def __str__(self) -> str:
         from segue.core.redaction import redact  # its rules take time to load, and most commands never fail
@@ -49,13 +60,20 @@ class NotFound(SegueError, LookupError):
 
 class SessionNotFound(NotFound):
     def __init__(self, wanted: str) -> None:
-        super().__init__(f"No session has the id or title {wanted!r}; `segue sessions list` shows what is there.")
+        super().__init__(
+            f"No session has the id or title {wanted!r}; `segue sessions list` shows what is there.",
+            in_chat=f"No conversation has the id or title {wanted!r}; /sessions lists what is there.",
+        )
         self.wanted = wanted
 
 
 class SessionTrashed(SessionNotFound):
     def __init__(self, wanted: str) -> None:
-        NotFound.__init__(self, f"{wanted!r} is in the trash; `segue sessions trash restore` brings it back.")
+        NotFound.__init__(
+            self,
+            f"{wanted!r} is in the trash; `segue sessions trash restore` brings it back.",
+            in_chat=f"{wanted!r} is in the trash, from which it can be restored at the terminal.",
+        )
         self.wanted = wanted
 
 

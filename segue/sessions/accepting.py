@@ -20,6 +20,7 @@ TOO_MANY = "Too many messages were waiting."
 SUMMARISED = "Too many messages were waiting; the next answer is told of it in short."
 EDITED = "It was edited before it was answered."
 DELETED = "It was deleted before it was answered."
+STOPPED_BY = "It was stopped by message {}."
 
 
 class Accepted(NamedTuple):
@@ -137,6 +138,11 @@ def withdraw(tx: Transaction, source: SessionSource, message_id: str, now: float
 def cancelled_by(entry: Entry) -> str:
     """Why what waited before a command is not answered."""
     return f"It was cancelled by message {entry.id}."
+
+
+def stopped_by(entry: Entry) -> str:
+    """Why a turn that ran when a command came was stopped."""
+    return STOPPED_BY.format(entry.id)
 
 
 def _earlier(tx: Transaction, entry: Entry, is_asking: Callable[[Entry], bool]) -> list[Entry]:

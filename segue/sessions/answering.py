@@ -26,6 +26,7 @@ from segue.ports.store import Transaction
 from segue.sessions import turning
 from segue.sessions.accepting import SUMMARISED
 from segue.sessions.backgrounding import has_background_work
+from segue.sessions.commanding.wording import way_back
 from segue.sessions.delegating import end_left_subagents
 from segue.sessions.delivering import Posting, draft_of, envelope_of, post
 from segue.sessions.finalising import owe_farewell
@@ -264,4 +265,4 @@ def _tell_reset(tx: Transaction, opened: Opened, first: Entry, house: House) -> 
 
 def notice_of_reset(reason: ResetReason, old: Session) -> str:
     name = shorten(one_line(old.title or old.first_line), _NAME)
-    return f"A new conversation begins, because {_WHY[reason]}. /resume {one_line(old.id)} goes back to “{name}”."
+    return f"A new conversation begins, because {_WHY[reason]}. The last one, “{name}”, is kept.\n{way_back(old.id)}"

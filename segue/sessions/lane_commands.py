@@ -17,15 +17,17 @@ from segue.core.policy import ResetReason
 from segue.core.preferences import encode
 from segue.core.scope import OWNER, Audience, Principal, Scope
 from segue.core.text import count
+from segue.core.turns import ANSWER
 from segue.hookspecs import Fact, SessionReset, SessionStarted
 from segue.ports.store import ResetRow, Transaction
-from segue.sessions.accepting import cancelled_by
+from segue.sessions.accepting import cancelled_by, stopped_by
 from segue.sessions.answering import House, admitted_to, furnish, is_waiting
 from segue.sessions.commanding import act
 from segue.sessions.commanding.acts import Again, Answer, Begin, Compress, Situation, Stop, Switch
 from segue.sessions.delegating import count_stopped
 from segue.sessions.delivering import envelope_of, post
 from segue.sessions.finding import get_session
+from segue.sessions.lane_status import count_processes
 from segue.sessions.opening import Arrival, Opened, Rules, begin_session, new_lane, open_session, save_lane
 from segue.sessions.rewinding import rewind_from
 from segue.sessions.steering import adopt, suspend_lane
@@ -67,8 +69,10 @@ def carry_out(tx: Transaction, errand: Errand, house: House, situated: Furnish) 
         facts.append(SessionStarted(lane.key, str(lane.session_id), lane.principal))
     situation = situated(tx, lane)
     answer = act(tx, command, situation)
-    said = _stopped(tx, lane, entry) if isinstance(answer.act, Stop) else answer.text
-    told = " ".join(part for part in (said, _cancelled(tx, entry)) if part)
+    cancelled = _cancelled(tx, entry)
+    told = _stopped(tx, lane, errand, cancelled) if isinstance(answer.act, Stop) else answer.text
+    if cancelled and not isinstance(answer.act, Stop):
+        told = _before_an_id(told, cancelled)
     match answer.act:
         case Begin(text=text):
             if lane is not None:
@@ -191,10 +195,33 @@ def _is_greeted(entry: Entry, begin: Begin, situation: Situation) -> bool:
     return is_welcome and situation.greets(begin.preferences)
 
 
-def _stopped(tx: Transaction, lane: Lane | None, entry: Entry) -> str:
-    """Nobody should wonder whether they were heard, even if nothing was being done."""
-    subagents = count_stopped(tx, lane.session_id, entry.admitted_at) if lane and lane.session_id else 0
-    return f"Stopped, with {count(subagents, 'subagent')}." if subagents else "Stopped."
+def _stopped(tx: Transaction, lane: Lane | None, errand: Errand, cancelled: str) -> str:
+    """What was stopped, what goes on all the same, and what comes next; nobody wonders whether they were heard."""
+    stopped = _what_ran(tx, lane, errand.entry)
+    running = count_processes(tx, lane)
+    is_ended = errand.is_suspending and lane is not None and lane.session_id is not None
+    sentences = (
+        stopped if stopped or cancelled else "Nothing was being done.",
+        cancelled,
+        f"{count(running, 'background process')} still running." if running else "",
+        "The next message begins a new conversation." if is_ended else "",
+    )
+    return " ".join(filter(None, sentences))
+
+
+def _what_ran(tx: Transaction, lane: Lane | None, entry: Entry) -> str:
+    if lane is None or lane.session_id is None:
+        return ""
+    if subagents := count_stopped(tx, lane.session_id, entry.admitted_at):
+        return f"Stopped, with {count(subagents, 'subagent')}."
+    turn = tx.turns.latest(lane.session_id, ANSWER)
+    return "Stopped." if turn is not None and turn.reason == stopped_by(entry) else ""
+
+
+def _before_an_id(said: str, more: str) -> str:
+    """Put a sentence behind others, and before an id that stands on a line of its own."""
+    sentences, _, identifier = said.partition("\n")
+    return "\n".join(filter(None, (" ".join(filter(None, (sentences, more))), identifier)))
 
 
 def _cancelled(tx: Transaction, entry: Entry) -> str:

@@ -58,7 +58,9 @@ def test_a_bare_command_is_confirmed_at_once_and_then_the_agent_greets(store: Sq
     assert said == [("assistant", "Good morning."), ("user", "what now?"), ("assistant", "You said: what now?")]
     assert session.first_line == "what now?"
     last = model.asked[-1].conversation
-    assert [message["role"] for message in last] == ["system", "assistant", "user"], "no provider is told an answer first"
+    assert [message["role"] for message in last] == ["system", "assistant", "user"], (
+        "no provider is told an answer first"
+    )
 
 
 def test_a_greeting_that_fails_is_not_told(store: SqlStore) -> None:
@@ -114,7 +116,7 @@ def test_a_greeting_that_waits_is_cancelled_in_silence(store: SqlStore) -> None:
     assert isinstance(bench.due(ALICE.lane), AnswerThese)
     say(bench, "/stop", "m2")
     work(bench)
-    assert sent(store) == ["This is a new conversation already.", "Stopped."]
+    assert sent(store) == ["This is a new conversation already.", "Nothing was being done."]
 
 
 def test_a_greeting_that_was_cut_off_is_carried_on(store: SqlStore) -> None:

@@ -134,7 +134,7 @@ def test_stop_cancels_commands_that_would_be_answered_and_no_others(store: SqlSt
     assert told == [
         "This conversation is called “Lisbon” now.",
         "Thinking: high.",
-        "Stopped. 4 waiting messages cancelled.",
+        "4 waiting messages cancelled.",
     ]
     assert heard(bench) == ["one"]
 

@@ -25,7 +25,7 @@ from segue.gateway.clerk import Clerk, Means, Told
 from segue.gateway.holding import LaneHolder, take_lane
 from segue.ports.store import Store, Transaction
 from segue.sessions import compressing, turning
-from segue.sessions.accepting import Accepted
+from segue.sessions.accepting import Accepted, stopped_by
 from segue.sessions.admitting import Routing, admit_all
 from segue.sessions.answering import Batch, House, begin_answer, bury_answer, end_answer, take_up_answer
 from segue.sessions.commanding.acts import Situation
@@ -117,7 +117,14 @@ class Bench:
         self.lives += 1
         run = Run(f"life-{self.lives}", "segue gateway", "here", "boot", self.lives, "1", self.now, self.now)
         self.presence = Presence(self.door, run, lambda other: other.id != run.id)
-        means = Means(lambda entry: read(entry.text), self._situation, _uncompressed, _unmoved, self.stop_suspends)
+        means = Means(
+            lambda entry: read(entry.text),
+            self._situation,
+            _uncompressed,
+            _unmoved,
+            self.stop_suspends,
+            lambda _: self.queue,
+        )
         self.clerk = Clerk(self.door, self.house, self.house.rules.keys, means)
         self.write(begin_run, run)
         self.write(interrupt_left, self.presence.is_gone, self.now)
@@ -143,7 +150,7 @@ class Bench:
         entry = accepted.entry
         was_busy = accepted.is_new and entry.lane_key in self.doing
         if was_busy and accepted.is_ending:
-            self.end(entry.lane_key, TurnState.STOPPED, reason=f"It was stopped by message {entry.id}.")
+            self.end(entry.lane_key, TurnState.STOPPED, reason=stopped_by(entry))
         if was_busy and entry.want == Want.COMMAND and self.clerk.is_at_once(entry):
             self.carry_out(None, entry)
         return accepted

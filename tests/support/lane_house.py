@@ -192,7 +192,7 @@ class Building:
         def restart() -> None:
             self.restarts += 1
 
-        means = Means(reading, situation, compress or compressed, restart, stop_suspends)
+        means = Means(reading, situation, compress or compressed, restart, stop_suspends, lambda _: queue)
         routing = Routing(keys, lambda _: access, lambda _: queue, lambda _: "main", reading, house.posting)
         run = run or Run(name, "segue gateway", "here", "boot", 7, "1", 1.0, 1.0)
         self.gateway: Gateway = assemble(

@@ -17,6 +17,7 @@ from segue.core.sessions import Session
 from segue.core.sources import SessionSource
 from segue.ports.store import Transaction
 from segue.sessions.finding import get_session
+from segue.sessions.lane_status import LaneStatus
 
 _NOTHING_CHOSEN = Preferences()
 _PLAIN_KEYS = KeyRules()
@@ -100,6 +101,8 @@ class Situation(NamedTuple):
     """The platforms, as far as whoever gives it may know."""
     waiting: int = 0
     """How many messages wait to be answered."""
+    lane: LaneStatus | None = None
+    """On a platform: how the lane stands."""
     greets: Callable[[Preferences], bool] = _nobody_greets
     """True if the agent greets whoever begins a conversation with these choices."""
 

@@ -35,7 +35,7 @@ def new(tx: Transaction, argument: str, situation: Situation) -> Answer:
     _leave(tx, situation, ResetReason.ASKED)
     told = "A new conversation begins."
     if session.message_count and not _is_only_greeted(session):
-        told += f" The last one, “{name_of(session)}”, is kept: {way_back(session.id)}"
+        told += f" The last one, “{name_of(session)}”, is kept.\n{way_back(session.id)}"
     return Answer(told, Begin(first, chosen, reset_from=session.id))
 
 
@@ -74,9 +74,8 @@ def resume(tx: Transaction, argument: str, situation: Situation) -> Answer:
         return _stay(target, situation)
     _leave(tx, situation, "session_switch")
     _take_up(tx, target)
-    told = f"You are in “{name_of(target)}” now ({one_line(target.id)})."
-    if target.id != named:
-        told += f" {one_line(named)} was compressed; this is where it goes on."
+    compressed = " The one you named was compressed; this is where it goes on." if target.id != named else ""
+    told = f"You are in “{name_of(target)}” now.{compressed}\n{one_line(target.id)}"
     return Answer(told, Switch(target.id, recap=True, preferences=decode(target.model_config)))
 
 
@@ -104,11 +103,11 @@ def branch(tx: Transaction, argument: str, situation: Situation) -> Answer:
     )
     situation.claim(tx, fresh)
     _leave(tx, situation, "branched")
-    told = f"You are in a branch now, “{name_of(made)}” ({one_line(fresh)})."
-    told += f" “{name_of(session)}” stays as it is: {way_back(session.id)}"
+    told = f"You are in a branch now, “{name_of(made)}”.\n{one_line(fresh)}\n“{name_of(session)}” stays as it is."
     if not made.title:
-        told = f"You are in a branch of “{name_of(session)}” now ({one_line(fresh)}); /title names it."
-        told += f" What it comes from stays as it is: {way_back(session.id)}"
+        told = f"You are in a branch of “{name_of(session)}” now; /title names it.\n{one_line(fresh)}\n"
+        told += "What it comes from stays as it is."
+    told += f"\n{way_back(session.id)}"
     return Answer(told, Switch(fresh, recap=False, preferences=decode(made.model_config)))
 
 

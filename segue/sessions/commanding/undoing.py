@@ -20,10 +20,10 @@ def undo(tx: Transaction, argument: str, situation: Situation) -> Answer:
         return Answer(_nothing(tx, session, "undo"))
     name, seq = one_line(done.target.session_id), done.target.seq
     fewer = " There were no more." if done.turns < turns else ""
+    shown = f", and `segue sessions show {name} --around {seq}` shows it at any time" if situation.in_terminal else ""
     return Answer(
         f"Undone: {count(done.turns, 'turn')}, {count(done.messages, 'message')}, from “{_quoted(done.target)}” on."
-        f"{fewer}\nNothing is lost: /redo brings it back, until something else is said, and"
-        f" `segue sessions show {name} --around {seq}` shows it at any time.",
+        f"{fewer}\nNothing is lost: /redo brings it back, until something else is said{shown}.",
         Undone(done.spots),
     )
 
