@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -18,6 +18,7 @@ from segue.core.principals import scope_in
 from segue.core.queueing import QueueRules
 from segue.core.reading import Reading
 from segue.core.scope import OWNER, Principal, Scope
+from segue.core.sessions import Session
 from segue.gateway.at_work import logged_for
 from segue.gateway.holding import LaneHolder
 from segue.hookspecs import Tell, nobody
@@ -43,6 +44,10 @@ Told = Callable[[Transaction, str], None]
 """Puts down what a person is told."""
 
 
+def _no_parts(_lane: Lane, _session: Session) -> Sequence[tuple[str, int]]:
+    return ()
+
+
 def _usual_queue(_platform: str) -> QueueRules:
     return QueueRules()
 
@@ -61,6 +66,8 @@ class Means:
     stop_suspends: bool = False
     queue: Callable[[str], QueueRules] = _usual_queue
     """Of a platform."""
+    parts: Callable[[Lane, Session], Sequence[tuple[str, int]]] = _no_parts
+    """The tools that a session is answered with, and how many characters a model is told of each."""
 
 
 @dataclass(slots=True)
@@ -131,7 +138,9 @@ class Clerk:
         session = tx.sessions.find(lane.session_id) if lane and lane.session_id else None
         chosen = decode(session.model_config if session else None)
         agent = session.agent if session else parse_key(entry.lane_key, self._keys.main_key).agent
-        return self._means.situation(scope, agent, chosen)._replace(
+        situation = self._means.situation(scope, agent, chosen)
+        return situation._replace(
+            parts=self._means.parts(lane, session) if lane and session else situation.parts,
             session_id=lane.session_id if lane else None,
             source=entry.platform,
             route=entry.source,

@@ -16,7 +16,7 @@ from segue.ports.store import Transaction
 from segue.sessions.queueing import rules_in
 
 OVERTAKEN = "A newer message took its place."
-TOO_MANY = "Too many messages were waiting."
+TOO_MANY = LEFT_OUT = "Too many messages were waiting."
 SUMMARISED = "Too many messages were waiting; the next answer is told of it in short."
 EDITED = "It was edited before it was answered."
 DELETED = "It was deleted before it was answered."
@@ -116,7 +116,7 @@ def accept(
 def cancel(tx: Transaction, entries: Sequence[Entry], reason: str, now: float) -> list[Entry]:
     """Nobody answers these any more."""
     tx.inbox.change(entries, state=str(InboxState.CANCELLED), reason=reason, ended_at=now)
-    return list(entries)
+    return [entry._replace(state=InboxState.CANCELLED, reason=reason, ended_at=now) for entry in entries]
 
 
 def _versions_waiting(tx: Transaction, entry: Entry) -> list[Entry]:
@@ -161,5 +161,5 @@ def _overtaken(tx: Transaction, entry: Entry) -> list[Entry]:
 
 def _dropped(tx: Transaction, entry: Entry, dropped: int, drop: Drop) -> list[Entry]:
     """The oldest that can go; what they said is passed on when the rule says so."""
-    reason = TOO_MANY if drop is Drop.OLD else SUMMARISED
+    reason = LEFT_OUT if drop is Drop.OLD else SUMMARISED
     return cancel(tx, _plain_before(tx, entry)[:dropped], reason, entry.admitted_at)

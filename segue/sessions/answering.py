@@ -30,6 +30,7 @@ from segue.sessions.commanding.wording import way_back
 from segue.sessions.delegating import end_left_subagents
 from segue.sessions.delivering import Posting, draft_of, envelope_of, post
 from segue.sessions.finalising import owe_farewell
+from segue.sessions.lane_chat import show_answer
 from segue.sessions.opening import Admitted, Arrival, Opened, Rules, open_session, policy_of
 from segue.sessions.pairing import rules_with_owners
 from segue.sessions.steering import complete_turn, suspend_lane
@@ -159,6 +160,10 @@ def end_answer(tx: Transaction, outcome: Outcome, posting: Posting) -> None:
     if outcome.state is TurnState.FAILED and reason and is_question and (said or draft is None):
         told = envelope._replace(name=f"{outcome.turn.id}:notice")
         post(tx, posting, told, reason, What.NOTICE, outcome.at, override)
+    if outcome.state is not TurnState.STOPPED:
+        show_answer(tx, posting, entries[-1], said, What.REPLY, outcome.at, override)
+    if outcome.state is TurnState.FAILED:
+        show_answer(tx, posting, entries[-1], reason or "", What.NOTICE, outcome.at, override)
 
 
 def _reason_for(entry: Entry, outcome: Outcome) -> str | None:

@@ -17,16 +17,17 @@ from segue.core.policy import ResetReason
 from segue.core.preferences import encode
 from segue.core.scope import OWNER, Audience, Principal, Scope
 from segue.core.text import count
-from segue.core.turns import ANSWER
+from segue.core.turns import ANSWER, TurnState
 from segue.hookspecs import Fact, SessionReset, SessionStarted
 from segue.ports.store import ResetRow, Transaction
-from segue.sessions.accepting import cancelled_by, stopped_by
+from segue.sessions.accepting import cancelled_by
 from segue.sessions.answering import House, admitted_to, furnish, is_waiting
 from segue.sessions.commanding import act
 from segue.sessions.commanding.acts import Again, Answer, Begin, Compress, Situation, Stop, Switch
 from segue.sessions.delegating import count_stopped
 from segue.sessions.delivering import envelope_of, post
 from segue.sessions.finding import get_session
+from segue.sessions.lane_chat import show_command
 from segue.sessions.lane_status import count_processes
 from segue.sessions.opening import Arrival, Opened, Rules, begin_session, new_lane, open_session, save_lane
 from segue.sessions.rewinding import rewind_from
@@ -98,6 +99,7 @@ def carry_out(tx: Transaction, errand: Errand, house: House, situated: Furnish) 
     if command.name == "stop" and errand.is_suspending and lane is not None:
         suspend_lane(tx, lane.key, instant(situation.now))
     tell(tx, house, entry, told, situation.now)
+    show_command(tx, house.posting, entry, command.name, told, situation.now)
     return Carried(answer, tuple(facts))
 
 
@@ -215,7 +217,10 @@ def _what_ran(tx: Transaction, lane: Lane | None, entry: Entry) -> str:
     if subagents := count_stopped(tx, lane.session_id, entry.admitted_at):
         return f"Stopped, with {count(subagents, 'subagent')}."
     turn = tx.turns.latest(lane.session_id, ANSWER)
-    return "Stopped." if turn is not None and turn.reason == stopped_by(entry) else ""
+    if turn is None:
+        return ""
+    has_stopped = turn.state == TurnState.STOPPED and (turn.ended_at or 0.0) >= entry.admitted_at
+    return "Stopped." if has_stopped or turn.state == TurnState.RUNNING else ""  # which has been told to stop
 
 
 def _before_an_id(said: str, more: str) -> str:

@@ -212,7 +212,7 @@ def test_stop_ends_what_runs_and_what_waits(store: SqlStore, monkeypatch: pytest
     assert states == [("one", "cancelled"), ("two", "cancelled")]
     posted = stage.posted_to("alice")
     assert any("Model" in text for text in posted)
-    assert any("1 waiting message cancelled." in text for text in posted)
+    assert "Stopped. 1 waiting message cancelled." in posted
     lane = store.read(OWNER, lambda tx: tx.lanes.find(KEY))
     assert lane is not None
     assert lane.phase is Phase.ACTIVE

@@ -19,7 +19,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from lane_bench import Bench
-from lane_model import FRESHNESS, IDLE, LANES, MODES, SEATS, Mail, Model, Rules, Seat
+from lane_model import COMMAND, FRESHNESS, IDLE, LANES, MODES, SEATS, Mail, Model, Rules, Seat
 from postgres_server import Emptied
 from torture_rounds import rounds
 
@@ -233,7 +233,7 @@ class Gateway(RuleBasedStateMachine):
         accepted = self.bench.arrive(inbound)
         mail = self.model.arrive(seat, inbound.message_id, inbound.edit, inbound.text, self.bench.now)
         assert accepted.is_new == (mail is not None)
-        if mail and was_busy and mail.text == "/stop":
+        if mail and was_busy and mail.want == COMMAND and mail.text.split()[0] in ("/stop", "/queue"):
             self.model.carry_out(mail, fresh, self.bench.now)
 
     def works_in(self, lane: str) -> bool:
