@@ -91,7 +91,11 @@ class Ambiguous(SegueError, LookupError):
 
     def __init__(self, wanted: str, candidates: Sequence[str]) -> None:
         shown = ", ".join(candidates[:5]) + (f" and {len(candidates) - 5} more" if len(candidates) > 5 else "")
-        super().__init__(f"{wanted!r} fits {len(candidates)} sessions: {shown}. Give more of the id.")
+        listed = "\n".join(candidates[:5])
+        super().__init__(
+            f"{wanted!r} fits {len(candidates)} sessions: {shown}. Give more of the id.",
+            in_chat=f"{wanted!r} fits {len(candidates)} conversations. Give more of the id.\n{listed}",
+        )
         self.candidates = tuple(candidates)
 
 
@@ -113,7 +117,10 @@ class TitleTooLong(Invalid):
 
 class TitleTaken(Invalid):
     def __init__(self, title: str, holder: str, state: str) -> None:
-        super().__init__(f"The title {title!r} belongs to session {holder} ({state}).")
+        super().__init__(
+            f"The title {title!r} belongs to session {holder} ({state}).",
+            in_chat=f"The title {title!r} belongs to another conversation ({state}).\n{holder}",
+        )
         self.holder = holder
 
 

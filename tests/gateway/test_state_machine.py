@@ -47,6 +47,8 @@ COMMANDS = [
     *(f"/queue {mode}" for mode in (*MODES, "default")),
 ]
 SCOPES = sorted({Scope(Principal(seat.principal), Audience(seat.audience)) for seat in SEATS})
+_ENDS = re.compile(r"\.$|\.\n(?:/resume )?\S+$")
+"""A notice ends in a full stop, or in an id on a line of its own."""
 _LEFT_OUT = re.compile(r"\[\d+ earlier messages were left out")
 
 CROWDS = [SEATS[:1], SEATS[:2], [SEATS[0], SEATS[3]], [SEATS[2], SEATS[5]], SEATS]
@@ -301,6 +303,7 @@ class Gateway(RuleBasedStateMachine):
         assert [(row.lane_key, row.what) for row in rows] == [(one.lane, one.what) for one in self.model.sent]
         for row, one in zip(rows, self.model.sent, strict=True):
             assert one.text in (None, row.text)
+            assert row.what == "reply" or _ENDS.search(row.text), row.text
 
     def compare_lanes(self, tx: Transaction) -> None:
         found = {lane.key: (lane.session_id, lane.phase) for lane in tx.lanes.listed()}

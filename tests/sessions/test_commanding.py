@@ -21,6 +21,7 @@ from segue.core.errors import (
     TitleTooLong,
     UnknownModel,
 )
+from segue.core.events import Compressed
 from segue.core.leases import Lease, Run, session_lease
 from segue.core.lifecycle import Phase
 from segue.core.messages import Spot, State, draft
@@ -694,6 +695,21 @@ def test_a_conversation_that_is_open_elsewhere_is_told_in_chats_without_machine_
         talk.write(ME, take_lease, session_lease("a"), "mine", "owner", lambda _: False)
     assert "host.example" in str(refused.value)
     assert refused.value.in_chat == "“Lisbon” is open elsewhere. Go on there, or close it."
+
+
+def test_ids_in_what_people_are_told_of_errors_stand_on_lines_of_their_own(talk: Store) -> None:
+    for name in ("2025_1", "2025_2"):
+        begin(talk, name)
+    told = []
+    for text in ("/title Lisbon", "/resume 2025"):
+        with pytest.raises(SegueError) as refused:
+            give(talk, text, "other", route=DM)
+        told.append(refused.value.in_chat)
+    assert told == [
+        "The title 'Lisbon' belongs to another conversation (open).\na",
+        "'2025' fits 2 conversations. Give more of the id.\n2025_1\n2025_2",
+    ]
+    assert Compressed("a2", "Lisbon").notice.splitlines()[1:] == ["a2"]
 
 
 def test_status_of_what_is_not_known(talk: Store) -> None:

@@ -46,7 +46,7 @@ def retry(tx: Transaction, _argument: str, situation: Situation) -> Answer:
     if last is None:
         return Answer(_nothing(tx, session, "try again"))
     again = Again(last.content or "", last.original, undo_from=Spot(last.session_id, last.seq))
-    return Answer(f"Once more: “{_quoted(last)}”", again)
+    return Answer(f"Once more: “{_quoted(last)}”.", again)
 
 
 def _last_said(tx: Transaction, session: Session | None, situation: Situation) -> Message | None:
