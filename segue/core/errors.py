@@ -116,10 +116,14 @@ class TitleTooLong(Invalid):
 
 
 class TitleTaken(Invalid):
+    ELSEWHERE = "of yours elsewhere"
+    """In place of the id of a session that cannot be seen where somebody asks."""
+
     def __init__(self, title: str, holder: str, state: str) -> None:
+        identifier = "" if holder == self.ELSEWHERE else f"\n{holder}"
         super().__init__(
             f"The title {title!r} belongs to session {holder} ({state}).",
-            in_chat=f"The title {title!r} belongs to another conversation ({state}).\n{holder}",
+            in_chat=f"The title {title!r} belongs to another conversation of yours ({state}).{identifier}",
         )
         self.holder = holder
 

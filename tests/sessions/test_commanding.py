@@ -706,7 +706,7 @@ def test_ids_in_what_people_are_told_of_errors_stand_on_lines_of_their_own(talk:
             give(talk, text, "other", route=DM)
         told.append(refused.value.in_chat)
     assert told == [
-        "The title 'Lisbon' belongs to another conversation (open).\na",
+        "The title 'Lisbon' belongs to another conversation of yours (open).\na",
         "'2025' fits 2 conversations. Give more of the id.\n2025_1\n2025_2",
     ]
     assert Compressed("a2", "Lisbon").notice.splitlines()[1:] == ["a2"]

@@ -45,4 +45,4 @@ def _check_free(tx: Transaction, wanted: str) -> None:
     holder = tx.sessions.holder_of(tx.scope.principal, wanted)
     if holder is not None:
         is_seen = tx.sessions.find(holder.id) is not None
-        raise TitleTaken(wanted, holder.id if is_seen else "of yours elsewhere", standing(holder))
+        raise TitleTaken(wanted, holder.id if is_seen else TitleTaken.ELSEWHERE, standing(holder))
