@@ -1,5 +1,6 @@
 """A person's place at the conversations: the session that is going on, what it has chosen, and who answers."""
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -56,6 +57,10 @@ def _nothing_meant(_word: str) -> str | None:
     return None
 
 
+def _nobody_greets(_chosen: Preferences) -> bool:
+    return False
+
+
 _PLAIN_KEYS = KeyRules()
 
 
@@ -79,6 +84,8 @@ class Kit:
     namer: Namer | None = None
     meant: Callable[[str], str | None] = _nothing_meant
     """The model that a word names for certain."""
+    greets: Callable[[Preferences], bool] = _nobody_greets
+    """True if the agent greets whoever begins a conversation with these choices."""
     source: str = "cli"
     cwd: str | None = None
     keys: KeyRules = _PLAIN_KEYS
@@ -141,6 +148,15 @@ class Chat:
         is_well = await runner.answer(
             opening, message, watch, self.preferences, undo_from=undo_from, opened=self._opened
         )
+        await self._followed_up(runner, watch, is_well)
+
+    async def greet(self, emit: Emit) -> None:
+        """Let the agent speak first in the conversation that was just begun, if it greets at all."""
+        if not await asyncio.to_thread(self._kit.greets, self.preferences):
+            return
+        runner, watch = self._ready(), self._watched(emit)
+        opening = self._opening(time.time(), watch)
+        is_well = await runner.answer(opening, None, watch, self.preferences, opened=self._opened)
         await self._followed_up(runner, watch, is_well)
 
     async def _followed_up(self, runner: TurnRunner, watch: "_Watch", is_well: bool) -> None:

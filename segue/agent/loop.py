@@ -20,6 +20,7 @@ from segue.core.events import (
     ToolFinished,
     ToolStarted,
 )
+from segue.core.greeting import with_greeting_request
 from segue.core.messages import Draft, Said, draft, said
 from segue.core.sizes import UNKNOWN_WINDOW, tokens_of_all, tokens_of_rest
 from segue.core.transcript import Eye, as_chat
@@ -156,7 +157,7 @@ class Loop:
     def _request(self, task: Task, rows: Sequence[Said], model: Model) -> Request:
         specs = [tool.spec for tool in self._tools.values()]
         eye = Eye(provider=model.provider, shared=task.is_shared, marks_failures=True)
-        return Request(task.system, as_chat(rows, eye), specs, task.effort)
+        return Request(task.system, with_greeting_request(as_chat(rows, eye)), specs, task.effort)
 
     # Tools
 

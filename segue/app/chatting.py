@@ -1,6 +1,5 @@
 """A chat, put together: the store, the tools, and who answers."""
 
-import json
 import time
 from collections.abc import Callable
 from datetime import datetime
@@ -19,7 +18,7 @@ from segue.agent.summarising import Summariser
 from segue.agent.turn import Agrees
 from segue.app.crew import Crew
 from segue.app.rules import rules_of
-from segue.app.workshop import Workshop
+from segue.app.workshop import Workshop, sizes_of
 from segue.config import Settings
 from segue.core.preferences import Preferences
 from segue.core.prompts import subagent_prompt
@@ -78,11 +77,12 @@ class OpenChat:
                 resolve_model=self.crew.resolve,
                 new_session_id=app.new_session_id,
                 prompt=lambda began: self._workshop.prompt(began, self._tools()),
-                parts=lambda: [(tool.spec.name, len(json.dumps(tool.spec))) for tool in self._tools()],
+                parts=lambda: sizes_of(self._tools()),
                 agrees=agrees,
                 zone=zone,
                 compression=self._compression(holder),
                 meant=self.crew.meant,
+                greets=self.crew.can_greet,
                 namer=Namer(self._door, self._small_model),
                 cwd=str(cwd),
                 keys=settings.key_rules,

@@ -115,6 +115,13 @@ class Crew:
         await asyncio.to_thread(self._looking.join)
         return self.named(chosen) == OFFLINE
 
+    def can_greet(self, chosen: Preferences) -> bool:
+        """True if the settings want it and a model of ours answers; waits until it is known who does."""
+        if not self._settings.session.greet or self._settings.agent.entry:
+            return False
+        self._is_known.wait()
+        return isinstance(self._choose(chosen.model), ModelName)
+
     def resolve(self, name: str) -> str:
         """The model that a name means."""
         self._is_known.wait()

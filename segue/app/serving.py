@@ -24,7 +24,7 @@ from segue.app.connecting import files_of, tools_of_hooks
 from segue.app.crew import Crew
 from segue.app.observing import Observing
 from segue.app.rules import rules_of
-from segue.app.workshop import Workshop, can_write
+from segue.app.workshop import Workshop, can_write, sizes_of
 from segue.config import Settings
 from segue.config.agents_settings import NamedAgentSettings
 from segue.config.chat_settings import Approval
@@ -36,7 +36,7 @@ from segue.core.inbound import Inbound
 from segue.core.inbox import Entry
 from segue.core.keys import DEFAULT_AGENT, HOOK, Task, is_shared, parse_key
 from segue.core.leases import Run
-from segue.core.lifecycle import Continue
+from segue.core.lifecycle import Continue, Lane
 from segue.core.preferences import Preferences
 from segue.core.prompts import Place, subagent_prompt, system_prompt
 from segue.core.reading import Reading, read
@@ -150,7 +150,15 @@ class Serving:
             freshness=settings.agent.auto_continue_freshness,
             ended=self._name,
         )
-        means = Means(self._reading, self._situated, self._compress, restart, settings.stop_suspends)
+        means = Means(
+            self._reading,
+            self._situated,
+            self._compress,
+            restart,
+            settings.stop_suspends,
+            settings.queue.on,
+            self._parts,
+        )
         routing = Routing(keys, self._access_on, settings.queue.on, self._agent_of, self._reading, posting)
         hooks = Hooks(load(Group.HOOKS), self._observing.counters.hear)
         self.gateway: Gateway = assemble(
@@ -361,11 +369,16 @@ class Serving:
             public_model=self.crew.public_name(self._settled(agent, chosen)),
             models=self.crew.resolve,
             meant=self.crew.meant,
+            greets=lambda begun: self.crew.can_greet(self._settled(agent, begun)),
             homes=self._settings.homes,
             links=self._links() if scope == Scope(OWNER) else (),
-            parts=[(tool.spec.name, len(str(tool.spec))) for tool in self._tools(scope, agent)],
+            parts=sizes_of(self._tools(scope, agent)),
             time_left=lambda: deadline - time.monotonic(),
         )
+
+    def _parts(self, lane: Lane, session: Session) -> list[tuple[str, int]]:
+        """Return the tools that a session is answered with, and their sizes."""
+        return sizes_of(self._tools_in(Opened(lane, session, Continue())))
 
     def _links(self) -> list[Linked]:
         found = [(one.platform.name, one.link) for one in self.gateway.connections]
@@ -413,12 +426,12 @@ class Serving:
         compression = self._compression(holder, Opened(lane, session, Continue()))
 
         def ending(tx: Transaction, compressed: Compressed) -> None:
-            told(tx, compressed.sentence)
+            told(tx, compressed.notice)
 
         done = await compression.compress_on_request(holder.lease, session, focus, _shown, ending)
         if done is None:
             return "There is nothing to compress yet: all of it is what was said last."
-        return Compressed(done.session.id, done.session.title).sentence
+        return Compressed(done.session.id, done.session.title).notice
 
 
 def _scope_of(opened: Opened) -> Scope:

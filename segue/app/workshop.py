@@ -1,6 +1,7 @@
 """What an owner's agent works with: its tools on this machine, and the folder they work in."""
 
 import asyncio
+import json
 import os
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -90,6 +91,11 @@ class Workshop:
 
     async def close(self) -> None:
         await self._servers.close()
+
+
+def sizes_of(tools: Sequence[Tool]) -> list[tuple[str, int]]:
+    """Return each tool with the characters that a model is told of it."""
+    return [(tool.spec.name, len(json.dumps(tool.spec, ensure_ascii=False))) for tool in tools]
 
 
 def can_write(notes: Path) -> bool:

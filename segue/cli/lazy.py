@@ -11,9 +11,15 @@ Place = tuple[str, str, str]
 
 
 class LazyGroup(click.Group):
-    def __init__(self, *args: Any, commands_in: Mapping[str, Place], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, commands_in: Mapping[str, Place], default: str | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._places = commands_in
+        self._default = default
+        """The command that options alone are for, as in `segue sessions --json`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        is_option = bool(args) and args[0].startswith("-") and args[0] not in self.get_help_option_names(ctx)
+        return super().parse_args(ctx, [self._default, *args] if self._default and is_option else args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted({*self._places, *super().list_commands(ctx)})

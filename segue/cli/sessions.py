@@ -26,6 +26,7 @@ _MOST = 10**9
 
 @click.group(
     cls=LazyGroup,
+    default="list",
     commands_in={
         "browse": ("segue.cli.browse", "browse", "Look through conversations on a full screen."),
         "search": ("segue.cli.searching", "search", "Find messages by what they say."),
@@ -47,7 +48,7 @@ _MOST = 10**9
     },
 )
 def sessions() -> None:
-    """List, read, name, move and remove conversations."""
+    """List, read, name, move and remove conversations. Options alone, such as --json, are those of list."""
 
 
 @sessions.command("list")

@@ -24,7 +24,7 @@ _CAP = about(Number(1, 1000), "How many messages may wait in a lane.")
 _DROP = about(
     Choice(Drop),
     "Which one goes when there are more: the oldest, of which a line is kept (summarize), the oldest (old), or the new "
-    "one (new); its sender is told.",
+    "one (new); whoever said it is told once in a burst.",
 )
 
 _ENABLED = about(Flag(), "Whether an answer is shown before it is finished, where a platform lets messages be edited.")

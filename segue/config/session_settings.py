@@ -119,6 +119,12 @@ class SessionSettings:
             "Words that begin a new session beside /new and /reset, alone or followed by text.",
         ),
     )
+    greet: bool = field(
+        default=True,
+        metadata=about(
+            Flag(), "Whether the agent greets whoever gives /new or /reset alone; without a model nobody is greeted."
+        ),
+    )
     _send_policy: "SendPolicySettings | None" = field(
         default=None,
         metadata=about(

@@ -102,7 +102,7 @@ COMMANDS = (
     ),
     Spec(
         *("search", _GOING_BACK, Takes.TEXT, "WORDS", "find what was said, in all conversations"),
-        'The same language as `segue sessions search`: words, "a phrase", OR, NOT, begin*, ~part, after:2025-01-31.',
+        'Every word has to be there; also "a phrase", OR, NOT, begin*, ~part, after:2025-01-31.',
         "/search hotel alfama",
     ),
     Spec(

@@ -32,10 +32,21 @@ class SegueError(Exception):
     public_text: ClassVar[str | None] = None
     """The message for people who are not owners, where the error's own may name hosts, paths or providers."""
 
+    def __init__(self, *arguments: object, in_chat: str = "") -> None:
+        super().__init__(*arguments)
+        self._in_chat = in_chat
+
     @property
     def public(self) -> str:
         """Return the message that anybody may read."""
-        return self.public_text or str(self)
+        return self.public_text or self.in_chat
+
+    @property
+    def in_chat(self) -> str:
+        """Return the message for owners on platforms, who have no terminal: it names no command of one."""
+        from segue.core.redaction import redact
+
+        return redact(self._in_chat) or str(self)
 
     def __str__(self) -> str:
         from segue.core.redaction import redact  # its rules take time to load, and most commands never fail
@@ -50,14 +61,23 @@ class NotFound(SegueError, LookupError):
 class SessionNotFound(NotFound):
     def __init__(self, wanted: str, near: Sequence[str] = ()) -> None:
         meant = " or ".join(map(repr, near))
-        hint = f"did you mean {meant}?" if meant else "`segue sessions list` shows what is there."
-        super().__init__(f"No session has the id or title {wanted!r}; {hint}")
+        hint, chat_hint = "`segue sessions list` shows what is there.", "/sessions lists what is there."
+        if meant:
+            hint = chat_hint = f"did you mean {meant}?"
+        super().__init__(
+            f"No session has the id or title {wanted!r}; {hint}",
+            in_chat=f"No conversation has the id or title {wanted!r}; {chat_hint}",
+        )
         self.wanted = wanted
 
 
 class SessionTrashed(SessionNotFound):
     def __init__(self, wanted: str) -> None:
-        NotFound.__init__(self, f"{wanted!r} is in the trash; `segue sessions trash restore` brings it back.")
+        NotFound.__init__(
+            self,
+            f"{wanted!r} is in the trash; `segue sessions trash restore` brings it back.",
+            in_chat=f"{wanted!r} is in the trash, from which it can be restored at the terminal.",
+        )
         self.wanted = wanted
 
 
@@ -75,7 +95,11 @@ class Ambiguous(SegueError, LookupError):
 
     def __init__(self, wanted: str, candidates: Sequence[str]) -> None:
         shown = ", ".join(candidates[:5]) + (f" and {len(candidates) - 5} more" if len(candidates) > 5 else "")
-        super().__init__(f"{wanted!r} fits {len(candidates)} sessions: {shown}. Give more of the id.")
+        listed = "\n".join(candidates[:5])
+        super().__init__(
+            f"{wanted!r} fits {len(candidates)} sessions: {shown}. Give more of the id.",
+            in_chat=f"{wanted!r} fits {len(candidates)} conversations. Give more of the id.\n{listed}",
+        )
         self.candidates = tuple(candidates)
 
 
@@ -96,8 +120,15 @@ class TitleTooLong(Invalid):
 
 
 class TitleTaken(Invalid):
+    ELSEWHERE = "of yours elsewhere"
+    """In place of the id of a session that cannot be seen where somebody asks."""
+
     def __init__(self, title: str, holder: str, state: str) -> None:
-        super().__init__(f"The title {title!r} belongs to session {holder} ({state}).")
+        identifier = "" if holder == self.ELSEWHERE else f"\n{holder}"
+        super().__init__(
+            f"The title {title!r} belongs to session {holder} ({state}).",
+            in_chat=f"The title {title!r} belongs to another conversation of yours ({state}).{identifier}",
+        )
         self.holder = holder
 
 

@@ -149,6 +149,11 @@ class Compressed:
         named = f" as “{self.title}”" if self.title else ""
         return f"What was said first is a summary now, and the conversation goes on{named} ({self.session_id})."
 
+    @property
+    def notice(self) -> str:
+        """The same for a chat, where an id stands on a line of its own."""
+        return self.sentence.replace(f" ({self.session_id}).", f".\n{self.session_id}")
+
 
 Event = (
     Text

@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from segue.core.attachments import MOST_FILES
+from segue.core.greeting import GREETING_ENTRY
 from segue.core.inbound import Inbound
 from segue.core.messages import encode
 from segue.core.scope import OWNER, Audience, Principal, Scope
@@ -98,6 +99,11 @@ class Entry(NamedTuple):
     @property
     def is_open(self) -> bool:
         return self.state in OPEN
+
+    @property
+    def is_greeting(self) -> bool:
+        """True if the agent speaks first here: whoever gave the command has said nothing."""
+        return not self.is_person and self.want == Want.QUEUED and self.text == GREETING_ENTRY
 
 
 def chat_of(source: SessionSource) -> str:

@@ -97,6 +97,5 @@ def as_typed(code: str) -> str | None:
 def invitation(code: str) -> str:
     """What a stranger is told."""
     return (
-        f"I do not know you yet. Your code is {code}. Give it to whoever runs me, who can let you in with"
-        f" `segue pairing approve {code}` within an hour."
+        f"I do not know you yet. Give this code to whoever runs me, who can let you in with it within an hour.\n{code}"
     )

@@ -87,8 +87,9 @@ def _is_inside(text: str, at: int) -> bool:
 
 
 def count(number: int, noun: str) -> str:
-    """A number with its noun: `1 session`, `12 sessions`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    """A number with its noun: `1 session`, `12 sessions`, `2 processes`."""
+    ending = "" if number == 1 else "es" if noun.endswith("s") else "s"
+    return f"{number:,} {noun}{ending}"
 
 
 def size(number: float) -> str:

@@ -38,6 +38,7 @@ from segue.ports.agent import Agent
 from segue.ports.failpoints import Point, reached
 from segue.ports.store import Transaction
 from segue.sessions import turning
+from segue.sessions.accepting import STOPPED_BY, stopped_by
 from segue.sessions.answering import (
     Batch,
     Begun,
@@ -209,7 +210,7 @@ class Office:
     def stop_for(self, entry: Entry) -> bool:
         """End the turn that runs in the lane of a message, or is about to; whether one ran."""
         self._stops[entry.lane_key] = entry.id
-        return self.stop(entry.lane_key, _stopped_by(entry.id))
+        return self.stop(entry.lane_key, stopped_by(entry))
 
     def stop(self, key: str, reason: str) -> bool:
         """End the turn that runs in a lane; whether there was one."""
@@ -299,7 +300,7 @@ class Office:
         except LeaseLost:
             raise  # another gateway answers
         except InUse as error:
-            await self._door.write(self._tell_busy, due.entries[0], str(error))
+            await self._door.write(self._tell_busy, due.entries[0], error.in_chat)
             self._sent()
             return False  # it is looked again in a moment
         if begun is None:
@@ -399,7 +400,7 @@ class Office:
         return next((entry for entry in tx.inbox.waiting(key) if self._clerk.is_clearing(entry)), None)
 
     async def _never_mind(self, holder: LaneHolder, turn: Turn, by: int) -> None:
-        outcome = Outcome(turn, TurnState.STOPPED, "", time.time(), _stopped_by(by))
+        outcome = Outcome(turn, TurnState.STOPPED, "", time.time(), STOPPED_BY.format(by))
         await self._door.write(turning.end_turn, holder.lease, outcome, None, self._ending)
 
     async def _run(self, holder: LaneHolder, begun: Begun, entries: Sequence[Entry]) -> None:
@@ -527,10 +528,6 @@ class Office:
     def _tell_busy(self, tx: Transaction, entry: Entry, reason: str) -> None:
         text = f"Your message waits. {reason}"
         post(tx, self._house.posting, envelope_of(entry, f"{entry.id}:waits"), text, What.NOTICE, time.time())
-
-
-def _stopped_by(entry_id: int) -> str:
-    return f"It was stopped by message {entry_id}."
 
 
 async def _nobody_agrees(_call: object, _risk: str) -> bool:

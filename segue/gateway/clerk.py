@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -15,8 +15,10 @@ from segue.core.lifecycle import Lane
 from segue.core.messages import Spot
 from segue.core.preferences import Preferences, decode
 from segue.core.principals import scope_in
+from segue.core.queueing import QueueRules
 from segue.core.reading import Reading
 from segue.core.scope import OWNER, Principal, Scope
+from segue.core.sessions import Session
 from segue.gateway.at_work import logged_for
 from segue.gateway.holding import LaneHolder
 from segue.hookspecs import Tell, nobody
@@ -25,11 +27,12 @@ from segue.sessions.answering import House, is_waiting
 from segue.sessions.commanding.acts import Answer, Compress, Offer, Redone, Restart, Situation, Undone
 from segue.sessions.commanding.helping import unknown
 from segue.sessions.lane_commands import Errand, carry_out, finish, refuse, refuse_while_answering
+from segue.sessions.lane_status import LaneStatus, lane_status
 from segue.sessions.leasing import hold
 
 _log = logging.getLogger(__name__)
 
-AT_ONCE = frozenset({"status", "help", "sessions", "search", "history", "usage", "context", "stop"})
+AT_ONCE = frozenset({"status", "help", "sessions", "search", "history", "usage", "context", "stop", "queue"})
 """Commands that need not wait until an answer has been written."""
 MOST_REMEMBERED = 1_000
 """People in lanes."""
@@ -39,6 +42,14 @@ EVERYWHERE = frozenset({"sethome", "handoff"})
 
 Told = Callable[[Transaction, str], None]
 """Puts down what a person is told."""
+
+
+def _no_parts(_lane: Lane, _session: Session) -> Sequence[tuple[str, int]]:
+    return ()
+
+
+def _usual_queue(_platform: str) -> QueueRules:
+    return QueueRules()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +64,10 @@ class Means:
     """Go on from a summary; what the person is told, and that they are, in the transaction that does it."""
     restart: Callable[[], None]
     stop_suspends: bool = False
+    queue: Callable[[str], QueueRules] = _usual_queue
+    """Of a platform."""
+    parts: Callable[[Lane, Session], Sequence[tuple[str, int]]] = _no_parts
+    """The tools that a session is answered with, and how many characters a model is told of each."""
 
 
 @dataclass(slots=True)
@@ -123,7 +138,9 @@ class Clerk:
         session = tx.sessions.find(lane.session_id) if lane and lane.session_id else None
         chosen = decode(session.model_config if session else None)
         agent = session.agent if session else parse_key(entry.lane_key, self._keys.main_key).agent
-        return self._means.situation(scope, agent, chosen)._replace(
+        situation = self._means.situation(scope, agent, chosen)
+        return situation._replace(
+            parts=self._means.parts(lane, session) if lane and session else situation.parts,
             session_id=lane.session_id if lane else None,
             source=entry.platform,
             route=entry.source,
@@ -132,8 +149,13 @@ class Clerk:
             listed=memory.listed,
             undone=memory.undone[-1] if memory.undone else (),
             waiting=tx.inbox.standing(entry.lane_key).waiting - 1,
+            lane=self._status(tx, lane, entry),
             claim=claim,
         )
+
+    def _status(self, tx: Transaction, lane: Lane | None, entry: Entry) -> LaneStatus:
+        mode = self._means.queue(entry.platform).mode
+        return lane_status(tx, lane, entry, self._house.rules, self._house.posting, mode)
 
     async def _follow(self, holder: LaneHolder | None, entry: Entry, answer: Answer) -> None:
         memory = self._memory(entry)
@@ -192,4 +214,4 @@ class Clerk:
 
 def _message_for(entry: Entry, error: SegueError) -> str:
     """Return the message of an error, without its details for people who are not owners."""
-    return str(error) if entry.is_for_owner_alone else error.public
+    return error.in_chat if entry.is_for_owner_alone else error.public

@@ -16,10 +16,11 @@ from segue.ports.store import Transaction
 from segue.sessions.queueing import rules_in
 
 OVERTAKEN = "A newer message took its place."
-TOO_MANY = "Too many messages were waiting."
+TOO_MANY = LEFT_OUT = "Too many messages were waiting."
 SUMMARISED = "Too many messages were waiting; the next answer is told of it in short."
 EDITED = "It was edited before it was answered."
 DELETED = "It was deleted before it was answered."
+STOPPED_BY = "It was stopped by message {}."
 
 
 class Accepted(NamedTuple):
@@ -115,7 +116,7 @@ def accept(
 def cancel(tx: Transaction, entries: Sequence[Entry], reason: str, now: float) -> list[Entry]:
     """Nobody answers these any more."""
     tx.inbox.change(entries, state=str(InboxState.CANCELLED), reason=reason, ended_at=now)
-    return list(entries)
+    return [entry._replace(state=InboxState.CANCELLED, reason=reason, ended_at=now) for entry in entries]
 
 
 def _versions_waiting(tx: Transaction, entry: Entry) -> list[Entry]:
@@ -139,6 +140,11 @@ def cancelled_by(entry: Entry) -> str:
     return f"It was cancelled by message {entry.id}."
 
 
+def stopped_by(entry: Entry) -> str:
+    """Why a turn that ran when a command came was stopped."""
+    return STOPPED_BY.format(entry.id)
+
+
 def _earlier(tx: Transaction, entry: Entry, is_asking: Callable[[Entry], bool]) -> list[Entry]:
     """What waits for an answer before a message."""
     waiting = [one for one in tx.inbox.waiting(entry.lane_key) if one.id < entry.id]
@@ -155,5 +161,5 @@ def _overtaken(tx: Transaction, entry: Entry) -> list[Entry]:
 
 def _dropped(tx: Transaction, entry: Entry, dropped: int, drop: Drop) -> list[Entry]:
     """The oldest that can go; what they said is passed on when the rule says so."""
-    reason = TOO_MANY if drop is Drop.OLD else SUMMARISED
+    reason = LEFT_OUT if drop is Drop.OLD else SUMMARISED
     return cancel(tx, _plain_before(tx, entry)[:dropped], reason, entry.admitted_at)

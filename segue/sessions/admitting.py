@@ -17,10 +17,10 @@ from segue.core.sources import SessionSource, kept_source
 from segue.ports.store import Transaction
 from segue.sessions.accepting import Accepted, accept, entry_in_lane, entry_in_named_lane, with_route_known
 from segue.sessions.delivering import Posting, envelope_of, post
+from segue.sessions.lane_chat import show_speech
+from segue.sessions.over_cap import tell_over_cap
 from segue.sessions.pairing import Asked, ask_to_pair, known_as, rules_with_owners
 from segue.sessions.strangers import is_stranger, tell_owner_of_stranger
-
-TOO_MANY = "Too many messages are waiting; this one was not taken. Try again when they are answered."
 
 COMMAND_OF_OWNERS = "it is a command of owners"
 
@@ -80,10 +80,12 @@ def admit(tx: Transaction, inbound: Inbound, routing: Routing, keys: KeyRules, n
         is_offered=inbound.is_offered,
         is_asking=lambda one: routing.read(Inbound(one.source, one.message_id, one.text)).is_asking,
     )
-    if accepted.is_new and accepted.is_refused and not inbound.is_offered:
-        told = envelope_of(accepted.entry, f"{accepted.entry.id}:refused")
-        post(tx, routing.posting, told, TOO_MANY, What.NOTICE, now)
-    elif accepted.is_new and is_stranger(entry, keys) and tx.lanes.find(entry.lane_key) is None:
+    if accepted.is_new and not inbound.is_offered:
+        tell_over_cap(tx, accepted, routing.posting, now)
+    is_taken = accepted.is_new and not accepted.is_refused
+    if is_taken and entry.want != Want.COMMAND:
+        show_speech(tx, routing.posting, accepted.entry, now)
+    if is_taken and is_stranger(entry, keys) and tx.lanes.find(entry.lane_key) is None:
         tell_owner_of_stranger(tx, entry, keys, routing.agent(inbound), routing.posting, now)
     return accepted
 

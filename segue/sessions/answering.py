@@ -26,9 +26,11 @@ from segue.ports.store import Transaction
 from segue.sessions import turning
 from segue.sessions.accepting import SUMMARISED
 from segue.sessions.backgrounding import has_background_work
+from segue.sessions.commanding.wording import way_back
 from segue.sessions.delegating import end_left_subagents
 from segue.sessions.delivering import Posting, draft_of, envelope_of, post
 from segue.sessions.finalising import owe_farewell
+from segue.sessions.lane_chat import show_answer
 from segue.sessions.opening import Admitted, Arrival, Opened, Rules, open_session, policy_of
 from segue.sessions.pairing import rules_with_owners
 from segue.sessions.steering import complete_turn, suspend_lane
@@ -89,11 +91,14 @@ class Begun(NamedTuple):
 def begin_answer(tx: Transaction, batch: Batch, house: House, claim: Claim) -> Begun | None:
     """Find or make the session, store what was said, and note that somebody is about to answer: one transaction.
 
-    Nothing begins when one of the messages was cancelled since they were chosen.
+    Nothing begins when one of the messages was cancelled since they were chosen, nor when there is nobody to greet.
     """
     if not all(is_waiting(tx, entry) for entry in batch.entries):
         return None
     first = batch.entries[0]
+    if first.is_greeting and len(tx.inbox.waiting(first.lane_key)) > 1:  # whoever speaks already is answered at once
+        tx.inbox.change(batch.entries, state=str(InboxState.DONE), ended_at=batch.now)
+        return None
     before = tx.lanes.find(first.lane_key)
     arrival = Arrival(
         source=first.source,
@@ -137,6 +142,9 @@ def end_answer(tx: Transaction, outcome: Outcome, posting: Posting) -> None:
         return
     reason = _reason_for(entries[-1], outcome)
     state, outcome = _ENDS[outcome.state], outcome._replace(reason=reason)
+    is_question = not entries[-1].is_greeting
+    if state is InboxState.DEAD and not is_question:
+        state = InboxState.CANCELLED
     tx.inbox.change(entries, state=str(state), reason=reason, ended_at=outcome.at)
     session = tx.sessions.find(outcome.turn.session_id)
     override = decode(session.model_config).send if session else None
@@ -149,9 +157,21 @@ def end_answer(tx: Transaction, outcome: Outcome, posting: Posting) -> None:
         post(tx, posting, envelope, _last_shown(outcome, said), What.REPLY, outcome.at, override)
     elif outcome.state is not TurnState.STOPPED and said:
         post(tx, posting, envelope, said, What.REPLY, outcome.at, override)
-    if outcome.state is TurnState.FAILED and reason and (said or draft is None):
+    if outcome.state is TurnState.FAILED and reason and is_question and (said or draft is None):
         told = envelope._replace(name=f"{outcome.turn.id}:notice")
         post(tx, posting, told, reason, What.NOTICE, outcome.at, override)
+    _show_to_people(tx, posting, entries[-1], outcome, said, override)
+
+
+def _show_to_people(
+    tx: Transaction, posting: Posting, entry: Entry, outcome: Outcome, said: str, override: str | None
+) -> None:
+    """Show what a program was answered in the chat of the lane, where others than the program's owner may read."""
+    if outcome.state is not TurnState.STOPPED:
+        show_answer(tx, posting, entry, said, What.REPLY, outcome.at, override)
+    if outcome.state is TurnState.FAILED:
+        reason = outcome.public_reason or outcome.reason or ""
+        show_answer(tx, posting, entry, reason, What.NOTICE, outcome.at, override)
 
 
 def _reason_for(entry: Entry, outcome: Outcome) -> str | None:
@@ -213,7 +233,7 @@ def _messages(tx: Transaction, batch: Batch) -> list[Draft]:
     told = [left_out([entry.text for entry in unanswered])] if unanswered else []
     return [
         *(draft("user", text, batch.now) for text in told),
-        *map(message_of, batch.entries),
+        *(message_of(entry) for entry in batch.entries if not entry.is_greeting),
     ]
 
 
@@ -258,4 +278,4 @@ def _tell_reset(tx: Transaction, opened: Opened, first: Entry, house: House) -> 
 
 def notice_of_reset(reason: ResetReason, old: Session) -> str:
     name = shorten(one_line(old.title or old.first_line), _NAME)
-    return f"A new conversation begins, because {_WHY[reason]}. /resume {one_line(old.id)} goes back to “{name}”."
+    return f"A new conversation begins, because {_WHY[reason]}. The last one, “{name}”, is kept.\n{way_back(old.id)}"

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from segue.core import messages
 from segue.core.commands import Command
 from segue.core.errors import InUse
+from segue.core.greeting import GREETING_ENTRY, is_greeted
 from segue.core.inbox import Entry, InboxState, Want
 from segue.core.keys import parse_key
 from segue.core.lifecycle import Lane, Phase, Reset
@@ -16,6 +17,7 @@ from segue.core.policy import ResetReason
 from segue.core.preferences import encode
 from segue.core.scope import OWNER, Audience, Principal, Scope
 from segue.core.text import count
+from segue.core.turns import ANSWER, TurnState
 from segue.hookspecs import Fact, SessionReset, SessionStarted
 from segue.ports.store import ResetRow, Transaction
 from segue.sessions.accepting import cancelled_by
@@ -25,6 +27,8 @@ from segue.sessions.commanding.acts import Again, Answer, Begin, Compress, Situa
 from segue.sessions.delegating import count_stopped
 from segue.sessions.delivering import envelope_of, post
 from segue.sessions.finding import get_session
+from segue.sessions.lane_chat import show_command
+from segue.sessions.lane_status import count_processes
 from segue.sessions.opening import Arrival, Opened, Rules, begin_session, new_lane, open_session, save_lane
 from segue.sessions.rewinding import rewind_from
 from segue.sessions.steering import adopt, suspend_lane
@@ -66,13 +70,17 @@ def carry_out(tx: Transaction, errand: Errand, house: House, situated: Furnish) 
         facts.append(SessionStarted(lane.key, str(lane.session_id), lane.principal))
     situation = situated(tx, lane)
     answer = act(tx, command, situation)
-    said = _stopped(tx, lane, entry) if isinstance(answer.act, Stop) else answer.text
-    told = " ".join(part for part in (said, _cancelled(tx, entry)) if part)
+    cancelled = _cancelled(tx, entry)
+    told = _stopped(tx, lane, errand, cancelled) if isinstance(answer.act, Stop) else answer.text
+    if cancelled and not isinstance(answer.act, Stop):
+        told = _before_an_id(told, cancelled)
     match answer.act:
         case Begin(text=text):
             if lane is not None:
                 facts.append(_begin(tx, lane, entry, answer.act, situation, house))
-            if text is None:
+            if text is None and _is_greeted(entry, answer.act, situation):
+                tx.inbox.change([entry], want=str(Want.QUEUED), text=GREETING_ENTRY, is_person=0)
+            elif text is None:
                 _done(tx, entry, situation.now)
             else:
                 _said_instead(tx, entry, text)
@@ -91,6 +99,7 @@ def carry_out(tx: Transaction, errand: Errand, house: House, situated: Furnish) 
     if command.name == "stop" and errand.is_suspending and lane is not None:
         suspend_lane(tx, lane.key, instant(situation.now))
     tell(tx, house, entry, told, situation.now)
+    show_command(tx, house.posting, entry, command.name, told, situation.now)
     return Carried(answer, tuple(facts))
 
 
@@ -183,12 +192,44 @@ def _done(tx: Transaction, entry: Entry, now: float) -> None:
     tx.inbox.change([entry], state=str(InboxState.DONE), ended_at=now)
 
 
-def _stopped(tx: Transaction, lane: Lane | None, entry: Entry) -> str:
-    """Nobody should wonder whether they were heard, even if nothing was being done."""
-    subagents = count_stopped(tx, lane.session_id, entry.admitted_at) if lane and lane.session_id else 0
-    return f"Stopped, with {count(subagents, 'subagent')}." if subagents else "Stopped."
+def _is_greeted(entry: Entry, begin: Begin, situation: Situation) -> bool:
+    is_welcome = is_greeted(entry.platform, begin.preferences, is_person=bool(entry.is_person))
+    return is_welcome and situation.greets(begin.preferences)
+
+
+def _stopped(tx: Transaction, lane: Lane | None, errand: Errand, cancelled: str) -> str:
+    """What was stopped, what goes on all the same, and what comes next; nobody wonders whether they were heard."""
+    stopped = _what_ran(tx, lane, errand.entry)
+    running = count_processes(tx, lane)
+    is_ended = errand.is_suspending and lane is not None and lane.session_id is not None
+    sentences = (
+        stopped if stopped or cancelled else "Nothing was being done.",
+        cancelled,
+        f"{count(running, 'background process')} still running." if running else "",
+        "The next message begins a new conversation." if is_ended else "",
+    )
+    return " ".join(filter(None, sentences))
+
+
+def _what_ran(tx: Transaction, lane: Lane | None, entry: Entry) -> str:
+    if lane is None or lane.session_id is None:
+        return ""
+    if subagents := count_stopped(tx, lane.session_id, entry.admitted_at):
+        return f"Stopped, with {count(subagents, 'subagent')}."
+    turn = tx.turns.latest(lane.session_id, ANSWER)
+    if turn is None:
+        return ""
+    has_stopped = turn.state == TurnState.STOPPED and (turn.ended_at or 0.0) >= entry.admitted_at
+    return "Stopped." if has_stopped or turn.state == TurnState.RUNNING else ""  # which has been told to stop
+
+
+def _before_an_id(said: str, more: str) -> str:
+    """Put a sentence behind others, and before an id that stands on a line of its own."""
+    sentences, _, identifier = said.partition("\n")
+    return "\n".join(filter(None, (" ".join(filter(None, (sentences, more))), identifier)))
 
 
 def _cancelled(tx: Transaction, entry: Entry) -> str:
-    cancelled = len(tx.inbox.left_out(entry.lane_key, cancelled_by(entry)))
+    left_out = tx.inbox.left_out(entry.lane_key, cancelled_by(entry))
+    cancelled = sum(not one.is_greeting for one in left_out)
     return f"{count(cancelled, 'waiting message')} cancelled." if cancelled else ""

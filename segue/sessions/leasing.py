@@ -53,7 +53,9 @@ def take_lease(tx: Transaction, name: str, owner: str, principal: str, is_gone: 
         if run is None and not tx.scope.sees_all:  # on a server nobody but the owner sees who else is at work
             raise InUse("This session is open elsewhere. Go on there, or close it.")
         if run is not None and _is_alive(run, is_gone):
-            raise OpenElsewhere(_told(run, tx.sessions.find(name.removeprefix(session_lease("")))))
+            session = tx.sessions.find(name.removeprefix(session_lease("")))
+            in_chat = f"{_called(session)} is open elsewhere. Go on there, or close it."
+            raise OpenElsewhere(_told(run, session), in_chat=in_chat)
     return tx.leases.take(name, owner, principal, LEASE_SECONDS)
 
 
@@ -101,11 +103,14 @@ def _is_alive(run: Run, is_gone: IsGone) -> bool:
     return run.ended_at is None and not is_gone(run)
 
 
-def _told(run: Run, session: Session | None) -> str:
+def _called(session: Session | None) -> str:
     name = one_line(session.title or session.first_line)[:_NAME] if session else ""
-    which = f"“{name}”" if name else "This session"
+    return f"“{name}”" if name else "This session"
+
+
+def _told(run: Run, session: Session | None) -> str:
     branch = f", or begin a branch of it: `segue -r {session.id} --branch`" if session else ""
     return (
-        f"{which} is open elsewhere: in {run.program}, process {run.pid} on {run.host}. Go on there, or close it"
-        f"{branch}."
+        f"{_called(session)} is open elsewhere: in {run.program}, process {run.pid} on {run.host}."
+        f" Go on there, or close it{branch}."
     )

@@ -10,7 +10,7 @@ from segue.ports.store import Transaction
 
 HELD_BACK = "The answer was written and is held back by the send policy."
 
-_NAMES = ("answer", "refused", "unbegun", "forgotten")
+_NAMES = ("answer", "unbegun", "forgotten")
 """What is said to a message beside the answer of its turn."""
 
 

@@ -27,7 +27,7 @@ def set_title(tx: Transaction, session_id: str, raw: str | None, source: TitleSo
     if title and holder and holder.id != session_id:
         if holder.id not in {ancestor.id for ancestor in find_ancestors(tx, session)}:
             is_seen = tx.sessions.find(holder.id) is not None
-            raise TitleTaken(title, holder.id if is_seen else "of yours elsewhere", standing(holder))
+            raise TitleTaken(title, holder.id if is_seen else TitleTaken.ELSEWHERE, standing(holder))
         tx.sessions.change(holder.id, title=None, title_source=None)
     tx.sessions.change(session_id, title=title, title_source=source if title else None)
     return title

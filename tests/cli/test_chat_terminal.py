@@ -85,6 +85,7 @@ FIXTURES: list[dict[str, Any]] = [
         "response": {"error": {"message": "no such model", "type": "not_found_error"}, "status": 404},
     },
     {"match": {"userMessage": "hello"}, "response": {"content": "Hello, friend.", "usage": USAGE}},
+    {"match": {"userMessage": "begun a new conversation"}, "response": {"content": "Good morning.", "usage": USAGE}},
     {"match": {"userMessage": "and now"}, "response": {"content": "Now it is noon.", "usage": USAGE}},
 ]
 
@@ -450,7 +451,7 @@ def test_all_commands_are_allowed_for_one_conversation_and_ctrl_c_stops_the_turn
     terminal.wait(lambda screen: screen.count("There is one file: notes.txt.") == 2)
     (place / "seen").unlink()
     say(terminal, "/new")
-    terminal.until("A new conversation begins.")
+    terminal.until("A new conversation begins.", "Good morning.")
     say(terminal, "which files are here?")
     terminal.wait(lambda screen: "[y]es  [n]o" in screen)
     terminal.press("n")

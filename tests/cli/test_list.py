@@ -144,6 +144,18 @@ def test_each_filter_narrows_what_is_listed_newest_first(
     assert [row["id"] for row in json.loads(result.stdout)] == names.split()
 
 
+def test_options_alone_are_those_of_the_list(run: Run, varied: Path) -> None:
+    for words, names in (
+        ("--json", "chat story-2 note plan"),
+        ("--active 60 --json", "chat"),
+        ("--limit 1 --json", "chat"),
+    ):
+        result = run("sessions", *words.split(), SEGUE_HOME=str(varied))
+        assert (result.returncode, result.stderr) == (0, "")
+        assert [row["id"] for row in json.loads(result.stdout)] == names.split()
+    assert "Commands" in run("sessions", "--help", SEGUE_HOME=str(varied)).stdout
+
+
 def test_the_json_rows_have_stable_keys_and_tags(run: Run, varied: Path, now: float) -> None:
     rows = json.loads(run("sessions", "list", "--json", SEGUE_HOME=str(varied)).stdout)
     assert [set(row) for row in rows] == [KEYS] * 4

@@ -13,7 +13,7 @@ from segue.cli.chatting.command import join_titles
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 NO_KEYS = {"OPENAI_API_KEY": "", "ANTHROPIC_API_KEY": "", "OPENROUTER_API_KEY": ""}
-COMPRESSED = "“my project” (one) was compressed; this is where it goes on.\n"
+COMPRESSED = "“my project” was compressed; this is where it goes on.\n"
 
 
 @pytest.mark.on_file

@@ -42,5 +42,6 @@ def test_what_can_be_no_code_is_none(typed: str) -> None:
     assert as_typed(typed) is None
 
 
-def test_a_stranger_is_told_what_the_owner_has_to_type() -> None:
-    assert "`segue pairing approve K7QM2XWP`" in invitation("K7QM2XWP")
+def test_a_stranger_is_told_the_code_on_a_line_of_its_own_and_no_command_of_a_terminal() -> None:
+    assert invitation("K7QM2XWP").splitlines()[1:] == ["K7QM2XWP"]
+    assert "segue" not in invitation("K7QM2XWP")

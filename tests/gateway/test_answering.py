@@ -125,7 +125,7 @@ def test_a_command_and_what_is_answered_by_itself_wait_for_nothing(store: SqlSto
     building.run(work)
     answers = [text for text in stage.posted_to("alice") if text.startswith("You said")]
     assert answers == ["You said: one", "You said: two", "You said: three"]
-    assert stage.posted_to("alice")[-1] == "Stopped. 1 waiting message cancelled."
+    assert stage.posted_to("alice")[-1] == "1 waiting message cancelled."
 
 
 @pytest.mark.on_file

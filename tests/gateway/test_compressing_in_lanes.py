@@ -59,7 +59,7 @@ def test_nothing_is_compressed_that_was_cancelled_meanwhile(store: SqlStore) -> 
         store.write(OWNER, told, "Compressed.")
         return "Compressed."
 
-    assert posted_after(Building(store, stage, compress=compress)) == ["Stopped. 1 waiting message cancelled."]
+    assert posted_after(Building(store, stage, compress=compress)) == ["1 waiting message cancelled."]
 
 
 def test_what_goes_wrong_is_told_and_not_tried_for_ever(store: SqlStore, caplog: pytest.LogCaptureFixture) -> None:

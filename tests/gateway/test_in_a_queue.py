@@ -24,7 +24,7 @@ from segue.gateway import lanes
 from segue.gateway.holding import take_lane
 from segue.ports.model import Request
 from segue.ports.store import Transaction
-from segue.sessions.admitting import TOO_MANY
+from segue.sessions.over_cap import NOT_TAKEN
 from segue.sessions.requeueing import cancel_messages
 from segue.storage.store import SqlStore
 from segue.testing import ScriptedModel, ScriptedPlatform, Stage
@@ -306,7 +306,7 @@ def test_what_the_program_says_by_itself_is_held_back_like_an_answer(store: SqlS
     rules = QueueRules(QueueMode.FOLLOWUP, timedelta(0), cap=1, drop=Drop.NEW)
     model = HeldModel(fails)
     posted = beside(Building(store, stage, model=model, policy=policy, queue=rules), model, "fail", "too many", "/help")
-    assert (ModelError.public_text in posted, TOO_MANY in posted) == (not is_denied, not is_denied)
+    assert (ModelError.public_text in posted, NOT_TAKEN in posted) == (not is_denied, not is_denied)
     assert any("/help" in text for text in posted)  # whoever gives a command is always answered
     suppressed = store.read(OWNER, lambda tx: tx.outbox.listed(["suppressed"]))
     assert {letter.what for letter in suppressed} == ({"reply", "notice"} if is_denied else set())

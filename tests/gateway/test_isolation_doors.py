@@ -167,7 +167,7 @@ async def leaks(houses: Houses, source: SessionSource, sessions: Sequence[str]) 
         for line in doors(f"zebrafish{number}", sessions, f"Zebra {number}"):
             heard = await houses.say(source, line)
             strays = [chat for _, chat, _ in heard.posted if chat.startswith("anna")]
-            is_in = any(f"now ({session})" in text for session in sessions for *_, text in heard.posted)
+            is_in = any(f"now.\n{session}" in text for session in sessions for *_, text in heard.posted)
             if "s3cret" in heard.everything or "password" in heard.everything or strays or is_in:
                 found.append(line)
     return found

@@ -9,6 +9,7 @@ from lane_house import Building, HeldModel, dm, let_time_pass
 from waiting import until
 
 from segue.core.access import AccessRules, DmAccess
+from segue.core.background import Process, ProcessState
 from segue.core.commands import Command
 from segue.core.errors import ModelError, Unreachable
 from segue.core.events import Reply
@@ -84,7 +85,55 @@ def test_the_first_thing_said_in_a_lane_can_be_to_go_on_elsewhere(store: SqlStor
 
 
 def test_stop_is_answered_even_if_nothing_was_being_done(store: SqlStore) -> None:
-    assert talk(Building(store, Stage()), "/stop") == ["Stopped."]
+    assert talk(Building(store, Stage()), "/stop", "one", "/stop") == [
+        "Nothing was being done.",
+        "You said: one",
+        "Nothing was being done.",
+    ]
+
+
+def test_stop_tells_of_background_processes_and_of_the_conversation_that_follows(store: SqlStore) -> None:
+    building = Building(store, Stage(), stop_suspends=True)
+
+    async def work() -> None:
+        building.stage.say(dm(), "one")
+        await building.quiet()
+        lane = store.read(OWNER, lambda tx: tx.lanes.find(KEY))
+        assert lane is not None
+        for number in (1, 2):
+            running = Process(f"p{number}", str(lane.session_id), "gateway", "make", "/", 7, ProcessState.RUNNING, 1.0)
+            store.write(OWNER, lambda tx, one=running: tx.processes.insert(one))  # type: ignore[misc]
+        building.stage.say(dm(), "/stop")
+        await building.quiet()
+
+    building.run(work)
+    assert building.stage.posted_to("alice")[-1] == (
+        "Nothing was being done. 2 background processes still running. The next message begins a new conversation."
+    )
+
+
+def test_queue_answers_beside_the_answer_that_is_written_and_names_the_mode_that_holds(store: SqlStore) -> None:
+    stage, model = Stage(), HeldModel()
+    rules = QueueRules(QueueMode.FOLLOWUP, debounce=timedelta(0))
+    building = Building(store, stage, model=model, queue=rules)
+
+    async def work() -> None:
+        stage.say(dm(), "one")
+        await building.asked()
+        stage.say(dm(), "two")
+        for number, text in enumerate(("/queue", "/queue interrupt", "/queue default", "/queue steer"), 1):
+            stage.say(dm(), text)
+            await until(lambda wanted=number: len(stage.posted_to("alice")) >= wanted)  # type: ignore[misc]
+        model.release()
+        await building.quiet()
+
+    building.run(work)
+    assert stage.posted_to("alice")[:4] == [
+        "1 message waiting. Mode: followup, by the settings.",
+        "Messages that come while it answers: interrupt, chosen here.",
+        "Messages that come while it answers: followup, by the settings.",
+        "Messages that come while it answers: steer, chosen here.",
+    ]
 
 
 def test_what_stands_behind_new_is_the_first_thing_said(store: SqlStore) -> None:
@@ -98,7 +147,7 @@ def test_choices_of_a_lane_are_kept_by_its_session(store: SqlStore) -> None:
     posted = talk(Building(store, Stage()), "/think high", "/title Lisbon", "hello", "/title", "/queue", "/nonsense")
     assert posted[0] == "Thinking: high."
     assert "Lisbon" in posted[3]
-    assert posted[4] == "0 messages waiting. Mode: default."
+    assert posted[4] == "0 messages waiting. Mode: collect, by the settings."
     assert "There is no command /nonsense" in posted[5]
 
 
@@ -126,14 +175,17 @@ def test_status_tells_how_the_agent_answered_with_what_and_at_which_levels(store
     building.run(work)
     posted = building.stage.posted_to("alice")
     first, failed, last = (text.splitlines() for text in posted if text.startswith("Model"))
-    assert first[:3] == ["Model     scripted", "Agent     not asked yet", "Context   unknown"]
-    assert failed[:2] == ["Model     opus", "Agent     did not answer, just now: Nobody is there."]
-    assert last[:5] == [
-        "Model     opus",
-        "Agent     answered, just now",
-        "Context   500 of 2,000 tokens (25%)",
-        "Thinking  high",
-        "Verbose   all",
+    assert first[:3] == ["Model       scripted", "Agent       not asked yet", "Context     unknown"]
+    assert failed[:2] == ["Model       opus", "Agent       did not answer, just now: Nobody is there."]
+    assert last[:8] == [
+        "Model       opus",
+        "Agent       answered, just now",
+        "Context     500 of 2,000 tokens (25%)",
+        "Thinking    high",
+        "Verbose     all",
+        "Sending     on",
+        "Queue       collect, by the settings; 0 messages waiting",
+        "Phase       active",
     ]
     assert posted[-1] == "The model is opus, chosen as opus."
 
@@ -160,7 +212,7 @@ def test_stop_ends_what_runs_and_what_waits(store: SqlStore, monkeypatch: pytest
     assert states == [("one", "cancelled"), ("two", "cancelled")]
     posted = stage.posted_to("alice")
     assert any("Model" in text for text in posted)
-    assert any("1 waiting message cancelled." in text for text in posted)
+    assert "Stopped. 1 waiting message cancelled." in posted
     lane = store.read(OWNER, lambda tx: tx.lanes.find(KEY))
     assert lane is not None
     assert lane.phase is Phase.ACTIVE
@@ -278,7 +330,7 @@ def test_strangers_get_a_code_and_owners_commands_are_theirs(store: SqlStore) ->
     building.run(work)
     assert building.restarts == 1
     assert building.model.asked == []
-    assert all("Your code is" in text for text in stage.posted_to("mallory"))
+    assert all("Give this code" in text for text in stage.posted_to("mallory"))
     assert stage.posted_to("alice") == ["The gateway restarts."]
     assert store.read(OWNER, lambda tx: tx.inbox.listed(("waiting", "running", "done", "dead")))[0].person == "owner"
 

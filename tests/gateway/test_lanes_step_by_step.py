@@ -10,6 +10,8 @@ from segue.core.inbound import Inbound
 from segue.core.inbox import InboxState
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.turns import TurnState
+from segue.sessions.accepting import LEFT_OUT, SUMMARISED
+from segue.sessions.over_cap import DROPPED, NOT_TAKEN
 from segue.sessions.queueing import Carry
 from segue.storage.store import SqlStore
 
@@ -134,9 +136,38 @@ def test_stop_cancels_commands_that_would_be_answered_and_no_others(store: SqlSt
     assert told == [
         "This conversation is called “Lisbon” now.",
         "Thinking: high.",
-        "Stopped. 4 waiting messages cancelled.",
+        "4 waiting messages cancelled.",
     ]
     assert heard(bench) == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("drop", "text"), [("new", NOT_TAKEN), ("old", DROPPED[LEFT_OUT]), ("summarize", DROPPED[SUMMARISED])]
+)
+def test_a_full_queue_is_told_once_in_each_burst(store: SqlStore, drop: str, text: str) -> None:
+    bench = bench_on(store, drop=drop, cap=2)
+    say(bench, "one", "m0")
+    work(bench, "session")
+    for burst in (1, 2):
+        for number in range(5):
+            say(bench, f"words {number}", f"m{burst}{number}")
+        told = [one for one in store.read(OWNER, lambda tx: tx.outbox.listed(("pending",))) if one.text == text]
+        assert len(told) == burst
+        bench.end(ALICE.lane, TurnState.DONE, "An answer.")
+        work(bench)
+
+
+@pytest.mark.parametrize("drop", ["new", "summarize"])
+def test_everybody_whose_words_are_left_out_is_told(store: SqlStore, drop: str) -> None:
+    bench = bench_on(store, drop=drop, cap=2)
+    key = next(seat.lane for seat in SEATS if sum(other.lane == seat.lane for other in SEATS) == 2)
+    shared = [seat for seat in SEATS if seat.lane == key]
+    say(bench, "one", "m0", seat=shared[0])
+    work(bench, "session", shared[0])
+    for number in range(8):
+        say(bench, f"words {number}", f"m{number}", seat=shared[number % 2])
+    told = [one for one in store.read(OWNER, lambda tx: tx.outbox.listed(("pending",))) if "Too many" in one.text]
+    assert len({one.reply_to for one in told}) == len(told) == 2
 
 
 @pytest.mark.parametrize("command", ["/new", "/resume first"])

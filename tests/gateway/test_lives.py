@@ -231,7 +231,7 @@ def test_after_a_crash_suspension_the_reason_is_the_crash(store: SqlStore) -> No
     given_up, notice, answer = stage.posted_to("alice")
     assert (given_up, answer) == (GIVEN_UP, "You said: hello again")
     assert notice.startswith(
-        "A new conversation begins, because the gateway crashed repeatedly in the last one. /resume "
+        "A new conversation begins, because the gateway crashed repeatedly in the last one. The last one, "
     )
     [reset] = store.read(OWNER, lambda tx: tx.lanes.resets(ALICE))
     old = store.read(OWNER, lambda tx: tx.sessions.find(reset.from_session or ""))

@@ -69,6 +69,6 @@ def test_a_command_tells_of_the_agent_that_answers_there(tmp_path: Path, monkeyp
     served.run(work)
     served.close()
     models = {person: {text.splitlines()[0] for text in stage.posted_to(person)[::2]} for person in ("alice", "bob")}
-    assert models == {"alice": {"Model     fast"}, "bob": {"Model     obedient"}}
+    assert models == {"alice": {"Model       fast"}, "bob": {"Model       obedient"}}
     alice, bob = stage.posted_to("alice")[-1], stage.posted_to("bob")[-1]
     assert ("memory" in alice, "memory" in bob) == (True, False)

@@ -19,7 +19,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from lane_bench import Bench
-from lane_model import FRESHNESS, IDLE, LANES, MODES, SEATS, Mail, Model, Rules, Seat
+from lane_model import COMMAND, FRESHNESS, IDLE, LANES, MODES, SEATS, Mail, Model, Rules, Seat
 from postgres_server import Emptied
 from torture_rounds import rounds
 
@@ -47,6 +47,8 @@ COMMANDS = [
     *(f"/queue {mode}" for mode in (*MODES, "default")),
 ]
 SCOPES = sorted({Scope(Principal(seat.principal), Audience(seat.audience)) for seat in SEATS})
+_ENDS = re.compile(r"\.$|\.\n(?:/resume )?\S+$")
+"""A notice ends in a full stop, or in an id on a line of its own."""
 _LEFT_OUT = re.compile(r"\[\d+ earlier messages were left out")
 
 CROWDS = [SEATS[:1], SEATS[:2], [SEATS[0], SEATS[3]], [SEATS[2], SEATS[5]], SEATS]
@@ -233,7 +235,7 @@ class Gateway(RuleBasedStateMachine):
         accepted = self.bench.arrive(inbound)
         mail = self.model.arrive(seat, inbound.message_id, inbound.edit, inbound.text, self.bench.now)
         assert accepted.is_new == (mail is not None)
-        if mail and was_busy and mail.text == "/stop":
+        if mail and was_busy and mail.want == COMMAND and mail.text.split()[0] in ("/stop", "/queue"):
             self.model.carry_out(mail, fresh, self.bench.now)
 
     def works_in(self, lane: str) -> bool:
@@ -301,6 +303,7 @@ class Gateway(RuleBasedStateMachine):
         assert [(row.lane_key, row.what) for row in rows] == [(one.lane, one.what) for one in self.model.sent]
         for row, one in zip(rows, self.model.sent, strict=True):
             assert one.text in (None, row.text)
+            assert row.what == "reply" or _ENDS.search(row.text), row.text
 
     def compare_lanes(self, tx: Transaction) -> None:
         found = {lane.key: (lane.session_id, lane.phase) for lane in tx.lanes.listed()}

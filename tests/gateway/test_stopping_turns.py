@@ -111,7 +111,7 @@ def test_stop_ends_the_subagents_too_and_says_how_much_was_stopped(stage: Stage,
     patient.run(work)
     told = stage.posted_to("owner")
     assert "Stopped, with 1 subagent. 1 waiting message cancelled." in told
-    assert told[-1] == "Stopped.", "there was nothing more"
+    assert told[-1] == "Nothing was being done.", "there was nothing more"
     main = patient.store.read(OWNER, lambda tx: tx.lanes.find(KEY))
     assert main is not None
     (name,) = patient.store.read(OWNER, lambda tx: tx.sessions.spawned_by([str(main.session_id)]))

@@ -243,6 +243,16 @@ def test_who_asks_for_the_model_is_told_the_one_that_the_conversation_has_chosen
     assert status.splitlines()[0].split() == ["Model", "openai/other"]
 
 
+def test_context_counts_every_tool_that_the_model_is_told_of(obedient: Served) -> None:
+    ask(obedient, "hello", "/context detail")
+    told = obedient.stages["scripted"].posted_to("owner")[-1].splitlines()
+    tools = next(request.tools for request in Obedient.asked if request.tools)
+    listed = told[told.index("Tools") + 1 : told.index("Largest messages") - 1]
+    assert {line.split()[0] for line in listed} == {tool.name for tool in tools}
+    assert "send_message" in {tool.name for tool in tools}
+    assert any(line.startswith(f"Tools ({len(tools)})") for line in told)
+
+
 def test_owners_are_told_since_when_each_platform_is_connected(obedient: Served) -> None:
     ask(obedient, "hello", "/status")
     (told,) = [line for line in obedient.stages["scripted"].posted_to("owner")[-1].splitlines() if "Platforms" in line]

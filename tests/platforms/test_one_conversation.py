@@ -106,7 +106,7 @@ async def on_matrix(home: Home) -> None:
         home.sleep_until_four()
         heard = await say("Good morning!", "You said: Good morning!")
         (notice,) = [body for body in heard if "A new conversation begins" in body]
-        assert re.search(r"because a new day begins\. /resume \S+ goes back to “A week in Lisbon”\.", notice)
+        assert re.search(r"a new day begins\. The last one, “A week in Lisbon”, is kept\.\n/resume \S+$", notice)
         await say("/resume A week in Lisbon", "A week in Lisbon")
         await say("Where were we?", "You said: Where were we\\?")
 

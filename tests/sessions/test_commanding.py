@@ -15,15 +15,19 @@ from segue.core.errors import (
     Invalid,
     InvalidSession,
     NotFound,
+    SegueError,
     SessionNotFound,
     TitleTaken,
     TitleTooLong,
     UnknownModel,
 )
+from segue.core.events import Compressed
 from segue.core.leases import Lease, Run, session_lease
+from segue.core.lifecycle import Phase
 from segue.core.messages import Spot, State, draft
 from segue.core.preferences import Effort, Preferences, Verbosity, decode
 from segue.core.prompts import Place, WorkspaceFile, system_prompt
+from segue.core.queueing import QueueMode
 from segue.core.scope import OWNER_AT_CONSOLE, Audience, Principal, Scope
 from segue.core.sessions import Session
 from segue.core.sources import SessionSource
@@ -48,9 +52,10 @@ from segue.sessions.commanding.acts import (
 )
 from segue.sessions.commanding.helping import unknown
 from segue.sessions.compressing import compress_session
-from segue.sessions.discarding import purge_conversation
+from segue.sessions.discarding import discard_conversation, purge_conversation
 from segue.sessions.exporting import export_lines
 from segue.sessions.finding import get_session
+from segue.sessions.lane_status import LaneStatus
 from segue.sessions.leasing import begin_run, end_run, take_lease
 from segue.sessions.reading import conversation
 from segue.sessions.recording import add_usage, append_message
@@ -66,6 +71,7 @@ BOB = Scope(Principal("telegram:1"))
 BOB_IN_A_ROOM = Scope(Principal("telegram:1"), Audience("room"))
 EVE = Scope(Principal("telegram:2"))
 NOW = 1_000_000.0
+DM = SessionSource(platform="telegram", chat_id="7", user_id="7")
 HOSTILE = "\x1b[2Jred\x1b]0;pwned\x07\u202e alert\r\n  9  Faked line"
 
 
@@ -159,8 +165,8 @@ def test_commands_that_read_change_nothing(talk: Store) -> None:
 
 
 def test_title_alone_shows_title_source_and_id(talk: Store) -> None:
-    assert give(talk, "/title").text == "“Lisbon” (set by you). Its id is a."
-    assert give(talk, "/title", "other").text == "This conversation has no title. Its id is other."
+    assert give(talk, "/title").text == "“Lisbon” (set by you).\na"
+    assert give(talk, "/title", "other").text == "This conversation has no title.\nother"
     assert "Nothing has been said yet" in give(talk, "/title", None).text
 
 
@@ -194,7 +200,7 @@ def test_a_title_that_cannot_be_is_refused_at_once(talk: Store, text: str, error
 def test_a_new_conversation_ends_the_old_one_and_says_the_way_back(talk: Store, name: str) -> None:
     answer = give(talk, f"/{name}  first\n\nlines ")
     assert answer.act == Begin(" first\n\nlines ", Preferences(effort=Effort.HIGH), reset_from="a")
-    assert answer.text == "A new conversation begins. The last one, “Lisbon”, is kept: /resume a"
+    assert answer.text == "A new conversation begins. The last one, “Lisbon”, is kept.\n/resume a"
     assert (found(talk, "a").ended_at, found(talk, "a").end_reason) == (NOW, "session_reset")
     assert found(talk, "a").message_count == 6
 
@@ -263,7 +269,7 @@ def test_resuming_goes_over_and_back(talk: Store, wanted: str) -> None:
     talk.write(ME, lambda tx: tx.sessions.change("other", model_config='{"verbose":"all"}'))
     answer = give(talk, f"/resume {wanted}", listed=("a", "other"))
     assert answer.act == Switch("other", recap=True, preferences=Preferences(verbose=Verbosity.ALL))
-    assert answer.text == "You are in “Porto” now (other)."
+    assert answer.text == "You are in “Porto” now.\nother"
     assert found(talk, "other").is_open
     assert (found(talk, "a").ended_at, found(talk, "a").end_reason) == (NOW, "session_switch")
     assert give(talk, "/resume a", "other").act == Switch(
@@ -277,7 +283,7 @@ def test_a_compressed_part_leads_to_the_newest(talk: Store) -> None:
     answer = give(talk, "/resume a", "other")
     assert isinstance(answer.act, Switch)
     assert answer.act.session_id == "a3"
-    assert answer.text.endswith("(a3). “Lisbon” (a) was compressed; this is where it goes on.")
+    assert answer.text.endswith(" “Lisbon” was compressed; this is where it goes on.\na3")
     assert give(talk, "/resume Lisbon", "other").act == answer.act
     assert give(talk, "/resume a2", "a3") == Answer("You are in that conversation already.")
 
@@ -341,7 +347,7 @@ def test_a_branch_goes_on_with_the_same_and_leaves_the_old_one(talk: Store) -> N
     before = talk.read(ME, conversation, "a")
     answer = give(talk, "/branch By train")
     assert answer.act == Switch("fresh", False, Preferences("gpt", Effort.HIGH, rest={"temperature": 0}))
-    assert answer.text == "You are in a branch now, “By train” (fresh). “Lisbon” stays as it is: /resume a"
+    assert answer.text == "You are in a branch now, “By train”.\nfresh\n“Lisbon” stays as it is.\n/resume a"
     assert talk.read(ME, conversation, "fresh") == talk.read(ME, conversation, "a") == before
     assert found(talk, "fresh").branched_from == "a"
     assert found(talk, "a").end_reason == "branched"
@@ -474,7 +480,7 @@ def test_redo_after_something_else_was_said_brings_nothing_back(talk: Store) -> 
 
 
 def test_a_branch_of_what_has_no_title_is_told_apart_from_it(talk: Store) -> None:
-    assert "You are in a branch of “pasta recipe” now (" in give(talk, "/branch", "other").text
+    assert "You are in a branch of “pasta recipe” now; /title names it.\nfresh\n" in give(talk, "/branch", "other").text
 
 
 def test_undo_several_and_more_than_there_are(talk: Store) -> None:
@@ -618,6 +624,92 @@ def test_status(talk: Store) -> None:
         "Messages  6",
         "Tokens    1,234",
     ]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "lane", "expected"),
+    [
+        (
+            Preferences(),
+            LaneStatus(next_reset=datetime(2025, 3, 6, 4, tzinfo=UTC)),
+            [
+                "on",
+                "collect, by the settings; 2 messages waiting",
+                "active",
+                "2025-03-06 04:00, unless somebody writes before",
+            ],
+        ),
+        (
+            Preferences(send="off", queue="steer"),
+            LaneStatus(phase=Phase.SUSPENDED),
+            ["off, chosen here", "steer, chosen here; 2 messages waiting", "suspended", "with the next message"],
+        ),
+        (
+            Preferences(),
+            LaneStatus(QueueMode.FOLLOWUP, False, next_reset=datetime(1970, 1, 2, tzinfo=UTC), process_count=1),
+            [
+                "off, by the send policy",
+                "followup, by the settings; 2 messages waiting",
+                "active",
+                "when 1 background process ended",
+            ],
+        ),
+        (
+            Preferences(send="on"),
+            LaneStatus(is_sent=False, phase=Phase.INTERRUPTED),
+            ["on, chosen here", "collect, by the settings; 2 messages waiting", "interrupted", "none"],
+        ),
+    ],
+)
+def test_status_in_a_lane(store: Store, chosen: Preferences, lane: LaneStatus, expected: list[str]) -> None:
+    told = give(store, "/status", None, preferences=chosen, lane=lane, route=DM, waiting=2).text.splitlines()
+    rows = dict(line.split("  ", 1) for line in told)
+    assert [rows[name].strip() for name in ("Sending", "Queue", "Phase", "Next reset")] == expected
+
+
+def test_texts_in_chats_name_no_command_of_a_terminal(talk: Store) -> None:
+    """Neither help, nor answers, nor errors."""
+    compress(talk, "a", "a2")
+    for number in range(9):
+        begin(talk, f"one_{number}")
+        say(talk, f"one_{number}", "which tram then?")
+    said = ["/help", *(f"/help {spec.name}" for spec in known(in_terminal=False)), *(spec.example for spec in COMMANDS)]
+    said += [f"/{spec.name}" for spec in known(in_terminal=False)]
+    said += ["/search which tram", "/undo", "/handoff cli", "/resume nothing", "/resume trashed", "/branch Lisbon"]
+    talk.write(ME, discard_conversation, "other", NOW)
+    for text in (*said, "/resume other"):
+        if parse(text, in_terminal=False) is None or isinstance(parse(text, in_terminal=False), Unknown):
+            continue
+        try:
+            told = give(talk, text, "one_8", route=DM, homes={"telegram": DM}).text
+        except SegueError as error:
+            told = error.in_chat
+        assert "segue " not in told.replace("@segue ", ""), text
+
+
+def test_a_conversation_that_is_open_elsewhere_is_told_in_chats_without_machine_and_process(talk: Store) -> None:
+    run = Run("other", "segue chat", "host.example", "boot", 77, "1", 1.0, 1.0)
+    talk.write(ME, begin_run, run)
+    talk.write(ME, take_lease, session_lease("a"), "other", "owner", lambda _: False)
+    with pytest.raises(InUse) as refused:
+        talk.write(ME, take_lease, session_lease("a"), "mine", "owner", lambda _: False)
+    assert "host.example" in str(refused.value)
+    assert refused.value.in_chat == "“Lisbon” is open elsewhere. Go on there, or close it."
+
+
+def test_ids_in_what_people_are_told_of_errors_stand_on_lines_of_their_own(talk: Store) -> None:
+    for name in ("2025_1", "2025_2"):
+        begin(talk, name)
+    told = []
+    for text in ("/title Lisbon", "/resume 2025"):
+        with pytest.raises(SegueError) as refused:
+            give(talk, text, "other", route=DM)
+        told.append(refused.value.in_chat)
+    assert told == [
+        "The title 'Lisbon' belongs to another conversation of yours (open).\na",
+        "'2025' fits 2 conversations. Give more of the id.\n2025_1\n2025_2",
+    ]
+    assert Compressed("a2", "Lisbon").notice.splitlines()[1:] == ["a2"]
 
 
 def test_status_of_what_is_not_known(talk: Store) -> None:

@@ -25,7 +25,7 @@ from segue.gateway.clerk import Clerk, Means, Told
 from segue.gateway.holding import LaneHolder, take_lane
 from segue.ports.store import Store, Transaction
 from segue.sessions import compressing, turning
-from segue.sessions.accepting import Accepted
+from segue.sessions.accepting import Accepted, stopped_by
 from segue.sessions.admitting import Routing, admit_all
 from segue.sessions.answering import Batch, House, begin_answer, bury_answer, end_answer, take_up_answer
 from segue.sessions.commanding.acts import Situation
@@ -80,6 +80,7 @@ class Bench:
     stop_suspends: bool
     idle: float
     freshness: float
+    is_greeting: bool = False
     fresh: str = ""
     """The name of the session that the next thing begins, if it begins one."""
     now: float = 1_750_000_000.0
@@ -116,7 +117,14 @@ class Bench:
         self.lives += 1
         run = Run(f"life-{self.lives}", "segue gateway", "here", "boot", self.lives, "1", self.now, self.now)
         self.presence = Presence(self.door, run, lambda other: other.id != run.id)
-        means = Means(lambda entry: read(entry.text), self._situation, _uncompressed, _unmoved, self.stop_suspends)
+        means = Means(
+            lambda entry: read(entry.text),
+            self._situation,
+            _uncompressed,
+            _unmoved,
+            self.stop_suspends,
+            lambda _: self.queue,
+        )
         self.clerk = Clerk(self.door, self.house, self.house.rules.keys, means)
         self.write(begin_run, run)
         self.write(interrupt_left, self.presence.is_gone, self.now)
@@ -130,7 +138,8 @@ class Bench:
         return self.store.write(OWNER, work, *arguments, **named)
 
     def _situation(self, _scope: object, _agent: str, _chosen: object) -> Situation:
-        return Situation(None, self.now, UTC, self.fresh, model="scripted")
+        said = Situation(None, self.now, UTC, self.fresh, model="scripted")
+        return said._replace(greets=lambda _: self.is_greeting)
 
     # Arriving
 
@@ -141,7 +150,7 @@ class Bench:
         entry = accepted.entry
         was_busy = accepted.is_new and entry.lane_key in self.doing
         if was_busy and accepted.is_ending:
-            self.end(entry.lane_key, TurnState.STOPPED, reason=f"It was stopped by message {entry.id}.")
+            self.end(entry.lane_key, TurnState.STOPPED, reason=stopped_by(entry))
         if was_busy and entry.want == Want.COMMAND and self.clerk.is_at_once(entry):
             self.carry_out(None, entry)
         return accepted
@@ -168,6 +177,8 @@ class Bench:
                 self.turns += 1
                 batch = Batch(entries, f"turn-{self.turns}", self.presence.run.id, self.fresh, self.now)
                 begun = self.write(begin_answer, batch, self.house, holder.claim)
+                if begun is None and entries[0].is_greeting:
+                    return  # somebody has spoken meanwhile
                 assert begun is not None, "nobody else takes what was found"
                 straight(holder.now_holds(begun.lease))
                 self.doing[lane] = Doing(begun.lease, begun.situation.turn)

@@ -137,6 +137,7 @@ class Building:
         policy: SendPolicy = EVERYTHING,
         prompt: Callable[[Transaction, Opened, Earlier | None], str] = name_of_lane,
         compress: Callable[[LaneHolder, Entry, str, Told], Awaitable[str]] | None = None,
+        is_greeting: bool = False,
         **staff: Any,
     ) -> None:
         self.store, self.stage = store, stage
@@ -161,7 +162,8 @@ class Building:
             return f"Compressed for {focus}."
 
         def situation(_scope: Scope, _agent: str, chosen: Preferences) -> Situation:
-            return Situation(None, time.time(), UTC, next(ids), model=chosen.model or "scripted")
+            said = Situation(None, time.time(), UTC, next(ids), model=chosen.model or "scripted")
+            return said._replace(greets=lambda _: is_greeting)
 
         def uncompressed(_holder: Holds, _opened: Opened) -> Compression | None:
             return None
@@ -190,7 +192,7 @@ class Building:
         def restart() -> None:
             self.restarts += 1
 
-        means = Means(reading, situation, compress or compressed, restart, stop_suspends)
+        means = Means(reading, situation, compress or compressed, restart, stop_suspends, lambda _: queue)
         routing = Routing(keys, lambda _: access, lambda _: queue, lambda _: "main", reading, house.posting)
         run = run or Run(name, "segue gateway", "here", "boot", 7, "1", 1.0, 1.0)
         self.gateway: Gateway = assemble(

@@ -75,6 +75,7 @@ class Talk:
     parent: "Talk | None" = None
     kept: list[Line] = field(default_factory=list)
     """Lines of earlier parts that a compression left as they were."""
+    turns: list[int] = field(default_factory=list)
 
     @property
     def live(self) -> list[Line]:
@@ -153,6 +154,8 @@ class Model:
         self.crashed_at: list[float] = []
         self.sent: list[Sent] = []
         self.accepted: set[tuple[str, str, str]] = set()
+        self.told_over_cap: set[tuple[str, Seat, str]] = set()
+        self.turns = 0
 
     # What is there
 
@@ -215,12 +218,23 @@ class Model:
             return
         if self.rules.drop == "new" or mail.want == QUEUED:
             mail.state = "refused"
-            self.sent.append(Sent(mail.seat.lane, "notice"))
+            self._tell_over_cap(mail.seat, "refused")
             return
         dropped = [one for one in before if one.want == PLAIN][: len(before) - self.rules.cap + 1]
         self._cancel(dropped)
         for one in dropped:
             one.is_left_out = self.rules.drop == "summarize"
+            self._tell_over_cap(one.seat, "dropped")
+
+    def _tell_over_cap(self, seat: Seat, what: str) -> None:
+        """Once to everybody until the next turn begins."""
+        task = self.tasks.get(seat.lane)
+        talk = task.talk if task else self.talk_in(seat.lane)
+        since = "" if talk is None else str(talk.turns[-1]) if talk.turns else talk.id
+        burst = (since, seat, what)
+        if burst not in self.told_over_cap:
+            self.told_over_cap.add(burst)
+            self.sent.append(Sent(seat.lane, "notice"))
 
     def _cancel(self, mails: list[Mail], by: int | None = None) -> None:
         for mail in mails:
@@ -253,6 +267,8 @@ class Model:
         for mail in mails:
             talk.lines.append(Line("user", mail.text))
             mail.state = "running"
+        self.turns += 1
+        talk.turns.append(self.turns)
         self.tasks[lane] = Task(talk, mails, now)
 
     def take_up(self, lane: str, now: float) -> bool:
@@ -340,6 +356,7 @@ class Model:
         spot.talk = child
         if lane in self.tasks:
             self.tasks[lane].talk = child
+            child.turns.append(old.turns.pop())
 
     def _next_title(self, principal: str, title: str) -> str:
         base, _, number = title.partition(" #")

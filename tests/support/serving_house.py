@@ -32,6 +32,7 @@ USUAL: dict[str, Any] = {
     "access": {"scripted": EVERYBODY, "other": EVERYBODY},
     "agent": {"approvals": "allow"},
     "queue": {"debounce": 0},
+    "session": {"greet": False},
 }
 
 

@@ -149,17 +149,24 @@ def test_commands_are_carried_out_in_a_conversation_and_begin_it_anew(door: Open
     door.serve(work)
 
 
-def test_something_is_said_in_a_lane_of_people_and_stays_theirs(door: OpenDoor) -> None:
-    """The answer is read by whoever asked; nothing is sent to the platform, and the lane goes on being Alice's."""
+def test_something_is_said_in_a_lane_of_people_and_is_shown_there(door: OpenDoor) -> None:
+    """The answer is read by whoever asked and by people in the chat, and the lane goes on being theirs."""
     token = door.token()
 
     async def work() -> None:
         door.stages["scripted"].say(dm("owner"), "from my phone")
         await door.quiet()
         key = (await door.ask(token, "lanes.list"))["lanes"][0]["key"]
-        sent = await door.ask(token, "chat.send", lane_key=key, text="and from my desk", wait_seconds=DEADLINE)
-        assert (sent["lane_key"], sent["answer"]) == (key, "You said: and from my desk")
-        assert [one.text for one in door.stages["scripted"].posted] == ["You said: from my phone"]
+        more: dict[str, Any] = {"wait_seconds": DEADLINE, "idempotency_key": "once"}
+        for _ in range(2):
+            sent = await door.ask(token, "chat.send", lane_key=key, text="and from my desk", **more)
+            assert (sent["lane_key"], sent["answer"]) == (key, "You said: and from my desk")
+        await door.quiet()
+        assert door.stages["scripted"].posted_to("owner") == [
+            "You said: from my phone",
+            "The program laptop says:\nand from my desk",
+            "You said: and from my desk",
+        ]
         door.stages["scripted"].say(dm("owner"), "still there?")
         await door.quiet()
         assert door.stages["scripted"].posted[-1].text == "You said: still there?"
@@ -167,6 +174,26 @@ def test_something_is_said_in_a_lane_of_people_and_stays_theirs(door: OpenDoor) 
         assert lane is not None
         assert lane.origin is not None
         assert lane.origin.platform == "scripted"
+
+    door.serve(work)
+
+
+def test_people_are_told_of_what_a_program_stops_and_begins_in_their_lane(door: OpenDoor) -> None:
+    token = door.token()
+
+    async def work() -> None:
+        stage = door.stages["scripted"]
+        stage.say(dm("owner"), "wait 3600")
+        await until(lambda: door.store.read(OWNER, lambda tx: tx.inbox.count(("running",))))
+        lane = (await door.ask(token, "lanes.list"))["lanes"][0]
+        key = lane["key"]
+        assert (await door.ask(token, "chat.abort", lane_key=key))["text"] == "Stopped."
+        await door.ask(token, "sessions.reset", id=lane["session_id"])
+        await door.ask(token, "chat.send", lane_key=key, text="/status", wait_seconds=DEADLINE)
+        await door.quiet()
+        stopped, begun = [one for one in stage.posted_to("owner") if one.startswith("The program")]
+        assert stopped == "The program laptop gave /stop. Stopped."
+        assert begun.startswith("The program laptop gave /new. A new conversation begins.")
 
     door.serve(work)
 

@@ -148,6 +148,8 @@ class Room:
                 await self._arrived(answer, is_told=True)
             case Begin(text=str(text)):
                 await self._turn(text)
+            case Begin():
+                await self._greeting()
             case Again(content=content, undo_from=spot):
                 await self._turn(content, undo_from=spot)
             case Compress(focus):
@@ -155,6 +157,10 @@ class Room:
             case Stop():
                 self._screen.say("Nothing is being done.")
         return True
+
+    async def _greeting(self) -> None:
+        self._screen.begin()
+        await self._listened_to(self._chat.greet(self._show))
 
     async def _turn(self, content: object, *, undo_from: Spot | None = None) -> None:
         self._failure, self._is_elsewhere = None, False

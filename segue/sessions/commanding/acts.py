@@ -17,6 +17,7 @@ from segue.core.sessions import Session
 from segue.core.sources import SessionSource
 from segue.ports.store import Transaction
 from segue.sessions.finding import get_session
+from segue.sessions.lane_status import LaneStatus
 
 _NOTHING_CHOSEN = Preferences()
 _PLAIN_KEYS = KeyRules()
@@ -32,6 +33,10 @@ def _taken_as_given(name: str) -> str:
 
 def _nothing_meant(_word: str) -> str | None:
     return None
+
+
+def _nobody_greets(_chosen: Preferences) -> bool:
+    return False
 
 
 def _unclaimed(_tx: Transaction, _session_id: str) -> None:
@@ -98,6 +103,10 @@ class Situation(NamedTuple):
     """The platforms, as far as whoever gives it may know."""
     waiting: int = 0
     """How many messages wait to be answered."""
+    lane: LaneStatus | None = None
+    """On a platform: how the lane stands."""
+    greets: Callable[[Preferences], bool] = _nobody_greets
+    """True if the agent greets whoever begins a conversation with these choices."""
 
     @property
     def model_named(self) -> str:

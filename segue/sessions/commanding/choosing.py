@@ -66,9 +66,23 @@ def queue(tx: Transaction, argument: str, situation: Situation) -> Answer:
     chosen = chosen_in(session_of(tx, situation), situation)
     word = argument.strip().lower()
     if not word:
-        return Answer(f"{count(situation.waiting, 'message')} waiting. Mode: {chosen.queue or DEFAULT}.")
+        return Answer(f"{count(situation.waiting, 'message')} waiting. Mode: {queue_mode(chosen, situation)}.")
     chosen = chosen._replace(queue=_chosen(QueueMode, word, "/queue"))
-    return _prefer(tx, situation, chosen, f"Messages that come while it answers: {chosen.queue or DEFAULT}.")
+    return _prefer(tx, situation, chosen, f"Messages that come while it answers: {queue_mode(chosen, situation)}.")
+
+
+def queue_mode(chosen: Preferences, situation: Situation) -> str:
+    """Return the mode that holds, and where it comes from."""
+    if chosen.queue:
+        return f"{chosen.queue}, chosen here"
+    return f"{situation.lane.queue_mode if situation.lane else DEFAULT}, by the settings"
+
+
+def sending(chosen: Preferences, situation: Situation) -> str:
+    """Return whether answers are sent, and why."""
+    if chosen.send in (Override.ON, Override.OFF):
+        return f"{chosen.send}, chosen here"
+    return "on" if situation.lane is None or situation.lane.is_sent else "off, by the send policy"
 
 
 def thinking(chosen: Preferences) -> str:

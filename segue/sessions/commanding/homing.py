@@ -27,7 +27,7 @@ def handoff(tx: Transaction, argument: str, situation: Situation) -> Answer:
         if situation.route is None:
             raise Invalid("You are at the terminal already.")
         take_out(tx, session, situation.now)
-        told = f"`segue -r {one_line(session.id)}` goes on with this conversation at the terminal."
+        told = f"This conversation goes on at the terminal, under its id.\n{one_line(session.id)}"
         return Answer(told, Handed(session.id))
     hand_over(tx, session, get_home(tx, platform, situation.homes), situation.keys, situation.now)
     return Answer(f"This conversation goes on in the home channel of {one_line(platform)}.", Handed(session.id))

@@ -13,7 +13,7 @@ from segue.ports.store import Transaction
 from segue.sessions.commanding.acts import Answer, Offer, Situation, session_of
 from segue.sessions.commanding.wording import how_many, inset, name_of
 from segue.sessions.finding import find_ancestors, get_session
-from segue.sessions.searching import Hit, Wish, by_conversation, search
+from segue.sessions.searching import REBUILDING, Hit, Wish, by_conversation, search
 
 SEARCH_SECONDS = 0.25
 """How long `/search` may look."""
@@ -21,6 +21,7 @@ _EXCHANGES = 10
 _HITS = 30
 _CONVERSATIONS = 5
 _HITS_SHOWN = 3
+BEING_REBUILT = "The search index is being made anew, and searching is slow until it is there."
 _SIGNS = {Voice.USER: "● ", Voice.ASSISTANT: "◆ ", Voice.TOOLS: "  ", Voice.SUMMARY: "■ "}
 _SPEAKERS = {"user": "●", "assistant": "◆", "tool": "⚙"}
 
@@ -47,11 +48,16 @@ def find(tx: Transaction, argument: str, situation: Situation) -> Answer:
     if not shown and not found.is_incomplete:
         lines.append("Nothing was found.")
     elif len(grouped) > len(shown) or len(found.hits) == _HITS:
-        lines.append("… there is more: `segue sessions search` shows all of it.")
-    lines += found.notes
+        all_of_it = ": `segue sessions search` shows all of it." if situation.in_terminal else "; more words find less."
+        lines.append(f"… there is more{all_of_it}")
+    lines += found.notes if situation.in_terminal else map(_note_in_chat, found.notes)
     if shown:
         lines.append("/resume NUMBER goes on with one of them.")
     return Answer("\n".join(lines), Offer(tuple(shown)) if shown else None, found.is_damaged)
+
+
+def _note_in_chat(note: str) -> str:
+    return BEING_REBUILT if note == REBUILDING else note
 
 
 def _last_said(tx: Transaction, parts: list[Session], most: int) -> tuple[int, list[Message]]:

@@ -38,13 +38,13 @@ def _shown(session: Session | None, waiting: str | None) -> str:
         return "Nothing has been said yet; /title TITLE names what comes."
     name = one_line(session.id)
     if session.title is None:
-        return f"This conversation has no title. Its id is {name}."
+        return f"This conversation has no title.\n{name}"
     source = next((words for key, words in _SOURCES.items() if key == session.title_source), "of unknown origin")
-    return f"“{one_line(session.title)}” ({source}). Its id is {name}."
+    return f"“{one_line(session.title)}” ({source}).\n{name}"
 
 
 def _check_free(tx: Transaction, wanted: str) -> None:
     holder = tx.sessions.holder_of(tx.scope.principal, wanted)
     if holder is not None:
         is_seen = tx.sessions.find(holder.id) is not None
-        raise TitleTaken(wanted, holder.id if is_seen else "of yours elsewhere", standing(holder))
+        raise TitleTaken(wanted, holder.id if is_seen else TitleTaken.ELSEWHERE, standing(holder))

@@ -19,20 +19,29 @@ from segue.sessions.starting import end_session, reopen_session
 _LISTED = 10
 _MOST = 50
 _NUMBER = re.compile("[0-9]{1,3}")
+_NEW_ALREADY = "This is a new conversation already."
 _SPOKEN = Filter(kinds=(Kind.INTERACTIVE,))
 
 
 def new(tx: Transaction, argument: str, situation: Situation) -> Answer:
     session = tx.sessions.find(situation.session_id or "")  # which somebody may have deleted meanwhile
     model, first = _model_and_text(argument, situation)
-    chosen = carried_over(chosen_in(session, situation), Succession.NEW, model=model)
+    before = chosen_in(session, situation)
+    chosen = carried_over(before, Succession.NEW, model=model)
     if session is None:
-        return Answer("This is a new conversation already." if first is None else "", Begin(first, chosen))
+        return Answer(_NEW_ALREADY if first is None else "", Begin(first, chosen))
+    if _is_only_greeted(session) and first is None and model == before.model:
+        return Answer(_NEW_ALREADY)
     _leave(tx, situation, ResetReason.ASKED)
     told = "A new conversation begins."
-    if session.message_count:
-        told += f" The last one, “{name_of(session)}”, is kept: {way_back(session.id)}"
+    if session.message_count and not _is_only_greeted(session):
+        told += f" The last one, “{name_of(session)}”, is kept.\n{way_back(session.id)}"
     return Answer(told, Begin(first, chosen, reset_from=session.id))
+
+
+def _is_only_greeted(session: Session) -> bool:
+    """True if the agent has spoken first and nobody has said anything since."""
+    return bool(session.message_count) and not session.first_line
 
 
 def _model_and_text(argument: str, situation: Situation) -> tuple[str | None, str | None]:
@@ -65,18 +74,18 @@ def resume(tx: Transaction, argument: str, situation: Situation) -> Answer:
         return _stay(target, situation)
     _leave(tx, situation, "session_switch")
     _take_up(tx, target)
-    told = f"You are in “{name_of(target)}” now ({one_line(target.id)})."
     note = compressed_note(tx, named, target.id)
+    told = f"You are in “{name_of(target)}” now. {note}".rstrip()
     switch = Switch(target.id, recap=True, preferences=decode(target.model_config), note=note)
-    return Answer(f"{told} {note}".rstrip(), switch)
+    return Answer(f"{told}\n{one_line(target.id)}", switch)
 
 
 def compressed_note(tx: Transaction, named: str, tip: str) -> str:
     """What somebody is told who named an earlier part of a conversation; nothing for the newest one."""
     if named == tip:
         return ""
-    title, part = get_session(tx, named).title, one_line(named)
-    shown = f"“{one_line(title)}” ({part})" if title else part
+    title = get_session(tx, named).title
+    shown = f"“{one_line(title)}”" if title else "The part you named"
     return f"{shown} was compressed; this is where it goes on."
 
 
@@ -104,11 +113,11 @@ def branch(tx: Transaction, argument: str, situation: Situation) -> Answer:
     )
     situation.claim(tx, fresh)
     _leave(tx, situation, "branched")
-    told = f"You are in a branch now, “{name_of(made)}” ({one_line(fresh)})."
-    told += f" “{name_of(session)}” stays as it is: {way_back(session.id)}"
+    told = f"You are in a branch now, “{name_of(made)}”.\n{one_line(fresh)}\n“{name_of(session)}” stays as it is."
     if not made.title:
-        told = f"You are in a branch of “{name_of(session)}” now ({one_line(fresh)}); /title names it."
-        told += f" What it comes from stays as it is: {way_back(session.id)}"
+        told = f"You are in a branch of “{name_of(session)}” now; /title names it.\n{one_line(fresh)}\n"
+        told += "What it comes from stays as it is."
+    told += f"\n{way_back(session.id)}"
     return Answer(told, Switch(fresh, recap=False, preferences=decode(made.model_config)))
 
 

@@ -3,16 +3,19 @@
 from functools import reduce
 
 from segue.core.insights import Group, Spending, cost_words, dollars
+from segue.core.lifecycle import Phase
 from segue.core.moments import ago
+from segue.core.preferences import Preferences
 from segue.core.sessions import Session
 from segue.core.text import count, one_line, shorten
 from segue.core.turns import ANSWER, TurnState
 from segue.core.usage import Usage, used_by
 from segue.ports.store import Entries, Transaction
 from segue.sessions.commanding.acts import Answer, Linked, Situation, chosen_in, session_of
-from segue.sessions.commanding.choosing import thinking, verbosity
+from segue.sessions.commanding.choosing import queue_mode, sending, thinking, verbosity
 from segue.sessions.commanding.wording import table
 from segue.sessions.finding import find_ancestors
+from segue.sessions.lane_status import LaneStatus
 
 _UNKNOWN = "unknown"
 _NAME = 40
@@ -28,6 +31,8 @@ def status(tx: Transaction, _argument: str, situation: Situation) -> Answer:
         ("Thinking", thinking(chosen)),
         ("Verbose", verbosity(chosen)),
     ]
+    if situation.lane is not None:
+        rows += _lane_rows(chosen, situation, situation.lane)
     if situation.cwd:
         rows.append(("Folder", one_line(situation.cwd)))
     if situation.links:
@@ -42,6 +47,26 @@ def status(tx: Transaction, _argument: str, situation: Situation) -> Answer:
         ("Tokens", f"{_total(parts).total_tokens:,}"),
     ]
     return Answer(table(rows))
+
+
+def _lane_rows(chosen: Preferences, situation: Situation, lane: LaneStatus) -> list[tuple[str, str]]:
+    return [
+        ("Sending", sending(chosen, situation)),
+        ("Queue", f"{queue_mode(chosen, situation)}; {count(situation.waiting, 'message')} waiting"),
+        ("Phase", lane.phase),
+        ("Next reset", _next_reset(lane, situation)),
+    ]
+
+
+def _next_reset(lane: LaneStatus, situation: Situation) -> str:
+    is_due = lane.next_reset is not None and lane.next_reset.timestamp() <= situation.now
+    if lane.phase is Phase.SUSPENDED or (is_due and not lane.process_count):
+        return "with the next message"
+    if lane.next_reset is None:
+        return "none"
+    if is_due:
+        return f"when {count(lane.process_count, 'background process')} ended"
+    return f"{lane.next_reset.astimezone(situation.zone):%Y-%m-%d %H:%M}, unless somebody writes before"
 
 
 def _linked(one: Linked, now: float) -> str:

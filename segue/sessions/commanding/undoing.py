@@ -20,10 +20,10 @@ def undo(tx: Transaction, argument: str, situation: Situation) -> Answer:
         return Answer(_nothing(tx, session, "undo"))
     name, seq = one_line(done.target.session_id), done.target.seq
     fewer = " There were no more." if done.turns < turns else ""
+    shown = f", and `segue sessions show {name} --around {seq}` shows it at any time" if situation.in_terminal else ""
     return Answer(
         f"Undone: {count(done.turns, 'turn')}, {count(done.messages, 'message')}, from “{_quoted(done.target)}” on."
-        f"{fewer}\nNothing is lost: /redo brings it back, until something else is said, and"
-        f" `segue sessions show {name} --around {seq}` shows it at any time.",
+        f"{fewer}\nNothing is lost: /redo brings it back, until something else is said{shown}.",
         Undone(done.spots),
     )
 
@@ -46,7 +46,7 @@ def retry(tx: Transaction, _argument: str, situation: Situation) -> Answer:
     if last is None:
         return Answer(_nothing(tx, session, "try again"))
     again = Again(last.content or "", last.original, undo_from=Spot(last.session_id, last.seq))
-    return Answer(f"Once more: “{_quoted(last)}”", again)
+    return Answer(f"Once more: “{_quoted(last)}”.", again)
 
 
 def _last_said(tx: Transaction, session: Session | None, situation: Situation) -> Message | None:
