@@ -103,6 +103,17 @@ def test_a_turn_in_json_has_its_numbers_as_fields(store: SqlStore, log: Log) -> 
 
 
 @pytest.mark.on_file
+def test_debug_adds_messages_calls_and_deliveries_and_none_of_their_words(store: SqlStore, log: Log) -> None:
+    logging.getLogger("segue").setLevel(logging.DEBUG)
+    said(store, "a secret plan")
+    steps = ("Message gateway-0 of scripted accepted", "Model call: scripted/scripted", "Reply delivered on scripted")
+    assert all(log.about(f"DEBUG {step}") for step in steps)
+    assert log.about("Delivery to scripted: delivered")
+    assert not log.about("a secret plan")
+    assert not log.about("Yes.")
+
+
+@pytest.mark.on_file
 def test_a_session_that_begins_and_one_that_is_reset_have_a_line(store: SqlStore, log: Log) -> None:
     said(store, "hello", "/new")
     assert log.about("Session started") == [f"INFO Session started [lane={ALICE} session=gateway-1]"]
