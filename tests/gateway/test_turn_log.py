@@ -233,7 +233,6 @@ def test_a_full_disk_that_can_be_read_is_one_outage_and_a_refusal_is_none(log: L
     assert len(log.lines) == 1
 
 
-@pytest.mark.on_file
 def test_a_database_outage_leaves_no_traceback(store: SqlStore, log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever a gateway was doing at that moment."""
     stage = Stage()
