@@ -169,7 +169,7 @@ class Delivery:
                 return await self._attempt(waiting, waiting[0])
         except StoreError as error:
             with logged_for(waiting[0].lane_key, waiting[0].session_id):
-                log_store_error(_log, f"State of a delivery on {self.platform.name} not stored", error)
+                log_store_error(_log, f"State of a delivery on {self.platform.name} not stored, retrying", error)
             await asyncio.sleep(LOOK_SECONDS)
             return False
         except LeaseLost:
@@ -243,7 +243,7 @@ class Delivery:
         try:
             await act()
         except StoreError as error:
-            log_store_error(_log, f"Outbox of {self.platform.name} not read", error)
+            log_store_error(_log, f"Outbox of {self.platform.name} not read, retrying", error)
 
 
 async def _heard(ask: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:

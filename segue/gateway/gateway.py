@@ -146,7 +146,7 @@ class Gateway:
             try:
                 await self.clerk.carry_out(None, entry)
             except StoreError as error:
-                log_store_error(_log, "Command not carried out", error)
+                log_store_error(_log, "Command not carried out, retrying", error)
         self.sent()
 
     def sent(self) -> None:

@@ -161,7 +161,7 @@ class Lanes:
     def _log_crash(self, key: str, error: BaseException) -> None:
         with logged_for(key):
             if isinstance(error, StoreError):
-                log_store_error(_log, "Lane worker stopped", error)
+                log_store_error(_log, "Lane worker stopped, retrying", error)
             else:
                 _log.error("Lane worker crashed, retrying in %g s", LOOK_SECONDS, exc_info=error)
 
@@ -169,4 +169,4 @@ class Lanes:
         try:
             await act()
         except StoreError as error:
-            log_store_error(_log, "Lanes not read or released", error)
+            log_store_error(_log, "Lanes not read or released, retrying", error)

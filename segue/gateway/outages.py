@@ -45,4 +45,4 @@ def is_outage(error: BaseException) -> bool:
 def log_store_error(log: logging.Logger, what: str, error: StoreError) -> None:
     """Log what a failing database keeps from being done: at `debug` during an outage, which has a line of its own."""
     level = logging.DEBUG if is_outage(error) else logging.WARNING
-    log.log(level, "%s, retrying: %s", what, one_line(str(error)))
+    log.log(level, "%s: %s", what, one_line(str(error)))

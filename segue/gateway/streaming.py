@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 
 from segue.agent.door import Door
 from segue.core.chunks import MEASURES
@@ -19,6 +20,7 @@ from segue.core.inbox import Entry, chat_of
 from segue.core.leases import Lease
 from segue.core.outbox import Letter, What
 from segue.core.streaming import Shown, Streaming, Wait, show
+from segue.gateway.at_work import logged_for
 from segue.gateway.delivery import Delivery, name_of
 from segue.ports.failpoints import Point, reached
 from segue.ports.platform import Platform, Post, SendFailed, SendLater, SendRefused
@@ -85,8 +87,8 @@ class Streams:
         if stream is None:
             yield _nothing_shown
             return
-        typing = self._start(stream.type()) if stream.spot.platform.traits.shows_typing else None
-        self._start(stream.run())
+        typing = self._start(stream, stream.type()) if stream.spot.platform.traits.shows_typing else None
+        self._start(stream, stream.run())
         try:
             yield stream.show
         finally:
@@ -113,15 +115,17 @@ class Streams:
             return None
         return Stream(Spot(self._door, delivery, self._posting, envelope, lease), self._streaming(entry.platform))
 
-    def _start(self, work: Coroutine[None, None, None]) -> "asyncio.Task[None]":
+    def _start(self, stream: "Stream", work: Coroutine[None, None, None]) -> "asyncio.Task[None]":
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(partial(self._ended, stream.spot.envelope))
         return task
 
-    def _ended(self, task: "asyncio.Task[None]") -> None:
+    def _ended(self, about: Envelope, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()):
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        with logged_for(about.lane_key, about.session_id):
             _log.warning("Answer not shown while it is written; it is delivered when complete", exc_info=error)
 
 

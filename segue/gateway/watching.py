@@ -224,6 +224,6 @@ class Watcher:
         try:
             await act()
         except StoreError as error:
-            log_store_error(_log, "Sessions not looked after", error)
+            log_store_error(_log, "Sessions not looked after, retrying", error)
         except Exception:  # noqa: BLE001 - one session is not the others, and the watcher outlives them all
             _log.exception("Looking after sessions failed, retrying in %g s", self._watching.seconds)

@@ -88,7 +88,8 @@ class SessionSearch:
         try:
             found = await in_thread(self._recall, given["query"], given["limit"], session_id)
         except SegueError as error:
-            raise ToolFailed(f"Earlier conversations cannot be searched now: {error}") from error
+            why = str(error) if self._scope.is_owner_alone else error.public
+            raise ToolFailed(f"Earlier conversations cannot be searched now: {why}") from error
         if self._summarise is not None:
             found = await asyncio.to_thread(summarised, given["query"], found, self._summarise)
         return storable(told(found, self._zone()))

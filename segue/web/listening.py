@@ -10,6 +10,7 @@ from starlette.routing import BaseRoute
 from segue.config.gateway_settings import GatewaySettings
 from segue.core.errors import StoreError
 from segue.core.scope import OWNER_AT_CONSOLE
+from segue.gateway.outages import log_store_error
 from segue.listening.server import CannotListen, bound, serve
 from segue.ports.store import Transaction
 from segue.sessions.watching import note_address
@@ -58,7 +59,7 @@ async def _until_there_is_a_token(premises: Premises) -> None:
             if await premises.glance(_has_token, time.time()):
                 return
         except StoreError as error:
-            _log.warning("The store does not answer; it is tried again: %s", error)
+            log_store_error(_log, "Tokens not read, retrying", error)
         else:
             if not is_told:
                 _log.info("Programs cannot call: there is no token. `segue tokens add NAME` makes one.")
@@ -74,7 +75,7 @@ async def _note_address(premises: Premises, address: str) -> None:
     try:
         await premises.write(OWNER_AT_CONSOLE, note_address, premises.gateway.presence.run.id, address)
     except StoreError as error:
-        _log.warning("Where programs call could not be noted: %s", error)
+        _log.warning("Address of the HTTP server not stored, so that other commands do not find it: %s", error)
 
 
 def _names(chosen: GatewaySettings) -> set[str]:

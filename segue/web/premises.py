@@ -7,6 +7,7 @@ from functools import partial
 from typing import Concatenate, ParamSpec, TypeVar
 
 from segue.app.connecting import files_of
+from segue.app.crew import OFFLINE
 from segue.app.serving import Serving
 from segue.config import Settings
 from segue.core.preferences import Preferences
@@ -39,8 +40,9 @@ class Premises:
 
     @property
     def model(self) -> str | None:
-        """What answers where nothing else is chosen; None while that is being found out."""
-        return self._crew.named(Preferences()) or None
+        """What answers where nothing else is chosen; None if no model does, or while that is being found out."""
+        named = self._crew.named(Preferences())
+        return None if named in ("", OFFLINE) else named
 
     async def read(
         self, scope: Scope, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs

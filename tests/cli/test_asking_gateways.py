@@ -9,9 +9,14 @@ from typing import Any
 
 import pytest
 from gateway_there import There, gateway_at
+from waiting import wait_until
 
 from segue import SessionDB
+from segue.core.links import LinkState
+from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.sessions.searching import INCOMPLETE
+from segue.storage.engines import engine_at
+from segue.storage.store import SqlStore
 
 pytestmark = pytest.mark.on_file
 
@@ -41,7 +46,14 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[There]:
     home.mkdir(mode=0o700)
     seed(home)
     with gateway_at(home) as gateway:
+        wait_until(lambda: are_connected(home), "all platforms connected, and noted to be so")
         yield gateway
+
+
+def are_connected(home: Path) -> bool:
+    with SqlStore(engine_at(home / "state.db", read_only=True)) as store:
+        links = store.read(OWNER, lambda tx: tx.leases.links())
+    return {link.platform for link in links if link.state == LinkState.CONNECTED} == {"cron", "batch", "api_server"}
 
 
 def still(value: Any) -> Any:

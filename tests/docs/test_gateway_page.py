@@ -8,6 +8,8 @@ from pathlib import Path
 from documents import ROOT, blocks
 from lane_rows import answered, died, opened
 
+from segue.core.crash_recovery import CRASH_SPAN, MAX_BLAME, MAX_CRASHES
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 PAGE = ROOT / "docs" / "gateway.md"
@@ -33,3 +35,11 @@ def test_the_commands_of_the_page_print_what_it_says(home: Path, run: Run) -> No
         assert (done.returncode, done.stderr) == (0, ""), line
         told += [line, *([] if "--json" in words else done.stdout.splitlines())]
     assert told == transcript.splitlines()
+
+
+def test_the_page_explains_the_rule_for_crashes_with_the_numbers_that_hold() -> None:
+    told = PAGE.read_text("utf-8").partition("### After a crash")[2].partition("\n## ")[0]
+    assert (MAX_CRASHES, CRASH_SPAN.total_seconds(), MAX_BLAME) == (3, 60, 3)
+    assert "Three crashes within 60 seconds are a crash loop" in told
+    assert "the blame of three whole crashes is given up" in " ".join(told.split())
+    assert "continued until 60 seconds have passed without a crash" in told

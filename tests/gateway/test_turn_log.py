@@ -103,6 +103,17 @@ def test_a_turn_in_json_has_its_numbers_as_fields(store: SqlStore, log: Log) -> 
 
 
 @pytest.mark.on_file
+def test_debug_adds_messages_calls_and_deliveries_and_none_of_their_words(store: SqlStore, log: Log) -> None:
+    logging.getLogger("segue").setLevel(logging.DEBUG)
+    said(store, "a secret plan")
+    steps = ("Message gateway-0 of scripted accepted", "Model call: scripted/scripted", "Reply delivered on scripted")
+    assert all(log.about(f"DEBUG {step}") for step in steps)
+    assert log.about("Delivery to scripted: delivered")
+    assert not log.about("a secret plan")
+    assert not log.about("Yes.")
+
+
+@pytest.mark.on_file
 def test_a_session_that_begins_and_one_that_is_reset_have_a_line(store: SqlStore, log: Log) -> None:
     said(store, "hello", "/new")
     assert log.about("Session started") == [f"INFO Session started [lane={ALICE} session=gateway-1]"]
@@ -222,7 +233,6 @@ def test_a_full_disk_that_can_be_read_is_one_outage_and_a_refusal_is_none(log: L
     assert len(log.lines) == 1
 
 
-@pytest.mark.on_file
 def test_a_database_outage_leaves_no_traceback(store: SqlStore, log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever a gateway was doing at that moment."""
     stage = Stage()

@@ -215,3 +215,13 @@ def test_a_store_that_cannot_be_read_is_told(store: SqlStore, monkeypatch: pytes
     monkeypatch.setattr(store, "read", broken)
     with pytest.raises(ToolFailed, match=r"^Earlier conversations cannot be searched now: The disk is gone\.$"):
         search(store, "roses")
+
+
+def test_a_stranger_is_not_told_which_disk_is_gone(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise StoreFault("The disk that holds /home/op/state.db is gone.")
+
+    monkeypatch.setattr(store, "read", broken)
+    tool = SessionSearch(store, Scope(Principal("telegram:5")), lambda: UTC)
+    with pytest.raises(ToolFailed, match="cannot be searched now: The database is not available at the moment"):
+        asyncio.run(tool.run({"query": "roses"}, ""))
