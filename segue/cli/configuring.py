@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from segue import app
+from segue.cli.groups import CommandGroup
 from segue.cli.options import AS_JSON
 from segue.cli.output import note, say, show_json
 from segue.config import config_file, documenting, environment_of_models, notes_from_environment
@@ -14,7 +15,7 @@ from segue.core.spelling import dumps
 from segue.core.text import count
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def config() -> None:
     """Show and check the settings."""
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from segue.core.errors import Invalid
+from segue.core.errors import Invalid, unwritten
 
 
 @contextmanager
@@ -26,7 +26,7 @@ def opened(file: Path) -> Iterator[BinaryIO]:
         with target.open("wb") if target.exists() and not target.is_file() else _complete(target) as stream:
             yield stream
     except OSError as error:
-        raise Invalid(f"{file} could not be written: {error.strerror}.") from error
+        raise unwritten(file, error) from error
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import click
 from segue import app
 from segue.cli.chatting.beginning import HISTORY
 from segue.cli.completing import complete_session, complete_trashed
+from segue.cli.groups import CommandGroup, DestructiveCommand
 from segue.cli.options import AS_JSON, DRY_RUN, REMOTE, YES
 from segue.cli.output import Column, Refused, confirm, note, progress, say, show_json, table
 from segue.cli.tables import session_table, trash_cells
@@ -42,7 +43,7 @@ class Doomed(NamedTuple):
     last_at: float
 
 
-@click.command()
+@click.command(cls=DestructiveCommand)
 @click.argument("wanted", nargs=-1, required=True, metavar="ID or TITLE…", shell_complete=complete_session)
 @click.option("--purge", is_flag=True, help="Remove every copy at once, for good, also from the trash.")
 @YES
@@ -82,7 +83,7 @@ def delete(wanted: tuple[str, ...], purge: bool, yes: bool, dry_run: bool, there
             say(f"{count(len(doomed), 'conversation')} moved to the trash for {count(kept, 'day')}.")
 
 
-@click.command()
+@click.command(cls=DestructiveCommand)
 @click.option("--older-than", default=90.0, show_default=True, metavar="DAYS", help="Days without activity.")
 @click.option("--source", multiple=True, help="Only this platform (may be repeated).")
 @click.option("--include-idle", is_flag=True, help="Also open conversations, unless somebody works in them.")
@@ -117,7 +118,7 @@ def prune(older_than: float, source: tuple[str, ...], include_idle: bool, yes: b
     say(f"{count(len(gone), 'session')} moved to the trash for {count(kept, 'day')}.")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def trash() -> None:
     """What was deleted, until it is gone."""
 
@@ -151,7 +152,7 @@ def restore(wanted: str) -> None:
     say(f"Restored {', '.join(restored.session_ids)}.")
 
 
-@trash.command()
+@trash.command(cls=DestructiveCommand)
 @click.option("--older-than", type=float, metavar="DAYS", help="Only what has been there for longer.")
 @YES
 @DRY_RUN

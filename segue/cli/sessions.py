@@ -1,14 +1,13 @@
 """`segue sessions`: the list, which must be quick. Every other command is in a file of its own, loaded when it runs."""
 
 import time
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 import click
 
 from segue import app
 from segue.cli.lazy import LazyGroup
-from segue.cli.options import AS_JSON, REMOTE
+from segue.cli.options import AS_JSON, REMOTE, limit_option, since_option
 from segue.cli.output import note, show_json, table
 from segue.cli.tables import session_table
 from segue.cli.tidying import tidy_up
@@ -21,7 +20,7 @@ from segue.sessions import listing
 if TYPE_CHECKING:
     from segue.cli.remote import Asked
 
-_MOST = 10**9
+_MAX_MINUTES = 10**9
 
 
 @click.group(
@@ -52,11 +51,11 @@ def sessions() -> None:
 
 @sessions.command("list")
 @click.option("--source", multiple=True, help="Only this platform (may be repeated).")
-@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, _MOST), help="How many at most.")
+@limit_option(20)
 @click.option(
     "--active", "active_minutes", type=float, metavar="MINUTES", help="Only those active in the last minutes."
 )
-@click.option("--since", metavar="DATE", help="Only those active since a date, such as 2025-03-05.")
+@since_option("Only those active since a date or a span ago: 2025-03-05, yesterday, 7d.")
 @click.option("--archived", is_flag=True, help="The archived ones instead.")
 @click.option("--kind", type=click.Choice([kind.value for kind in Kind]), help="Another kind than interactive.")
 @click.option("--tag", help="Only those with this tag.")
@@ -68,7 +67,7 @@ def list_(
     source: tuple[str, ...],
     limit: int,
     active_minutes: float | None,
-    since: str | None,
+    since: float | None,
     archived: bool,
     kind: str | None,
     tag: str | None,
@@ -116,13 +115,8 @@ def list_(
         note(f"… and more; --limit {limit * 2} shows more of them.")
 
 
-def _earliest(now: float, active_minutes: float | None, since: str | None) -> float | None:
-    if active_minutes is not None and not 0 <= active_minutes < _MOST:
+def _earliest(now: float, active_minutes: float | None, since: float | None) -> float | None:
+    if active_minutes is not None and not 0 <= active_minutes < _MAX_MINUTES:
         raise Invalid(f"--active takes a number of minutes, not {active_minutes}.")
     moments = [] if active_minutes is None else [now - 60 * active_minutes]
-    if since is not None:
-        try:
-            moments.append(datetime.fromisoformat(since).astimezone().timestamp())
-        except (ValueError, OverflowError, OSError):
-            raise Invalid(f"{since!r} is no date; write it like 2025-03-05 or 2025-03-05T09:15.") from None
-    return max(moments, default=None)
+    return max([*moments, *([] if since is None else [since])], default=None)

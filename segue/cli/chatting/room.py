@@ -22,7 +22,7 @@ from segue.cli.chatting.standing import Standing
 from segue.config import Settings
 from segue.config.chat_settings import Approval, ResumeDisplay
 from segue.core.commands import Command, Unknown, parse
-from segue.core.errors import Invalid, SegueError
+from segue.core.errors import Invalid, NotFound, SegueError
 from segue.core.events import CarryOn, Done, Event, Failed, Note, Steered, ToolCall, ToolFinished
 from segue.core.messages import SUMMARY_SEQ, Spot
 from segue.core.preferences import Verbosity
@@ -80,7 +80,7 @@ class Room:
         elif self._begin.is_latest:
             answer = await self._chat.resume_latest()
             if answer is None:
-                raise Invalid("There is no conversation to go on with yet; `segue` begins one.")
+                raise NotFound("There is no conversation to go on with yet; `segue` begins one.")
         else:
             answer = None
         if self._begin.model:
