@@ -4,11 +4,8 @@ from collections.abc import Sequence
 
 from segue.cli.output import Column
 from segue.core.moments import ago
-from segue.core.sessions import Listed
-from segue.core.text import one_line, shorten
+from segue.core.sessions import Listed, preview_of
 from segue.ports.store import TrashEntry
-
-_PREVIEW = 60
 
 
 def session_table(sessions: Sequence[Listed], now: float) -> tuple[list[Column], list[list[str]]]:
@@ -24,7 +21,7 @@ def session_table(sessions: Sequence[Listed], now: float) -> tuple[list[Column],
 def _cells(session: Listed, now: float) -> dict[str, str]:
     return {
         "Title": session.title or "—",
-        "Preview": shorten(one_line(session.first_line), _PREVIEW),
+        "Preview": preview_of(session.first_line),
         "Last Active": ago(session.last_active_at, now),
         "Src": session.source,
         "ID": session.id,
@@ -32,5 +29,5 @@ def _cells(session: Listed, now: float) -> dict[str, str]:
 
 
 def trash_cells(entry: TrashEntry, now: float) -> list[str]:
-    name = entry.title or shorten(one_line(entry.first_line), _PREVIEW) or "—"
+    name = entry.title or preview_of(entry.first_line) or "—"
     return [name, str(entry.message_count), ago(entry.trashed_at, now), entry.session_id]

@@ -186,7 +186,7 @@ def test_a_target_that_cannot_be_written_is_a_sentence_and_leaves_nothing(
 ) -> None:
     (folder / "folder").mkdir()
     result = run("sessions", "export", os.path.join(folder, target), SEGUE_HOME=str(archive))
-    assert (result.returncode, result.stdout) == (1, "")
+    assert (result.returncode, result.stdout) == (2, "")
     assert len(result.stderr.splitlines()) == 1
     assert str(folder) in result.stderr
     assert [file.name for file in folder.rglob("*")] == ["folder"]
@@ -398,7 +398,7 @@ MALFORMED: dict[str, list[str | dict[str, Any]]] = {
         {"id": "m", "source": "cli", "messages": {}},
         {"id": "m", "source": "cli", "messages": ["Hi"]},
         {"id": "m", "source": "cli", "input_tokens": 2**63},
-        {"id": "m", "source": "cli", "archived": True},
+        {"id": "m", "source": "cli", "archived": "yes"},
         {"id": "m", "source": "cli", "segue_session": 2},
     ],
     "no message": [

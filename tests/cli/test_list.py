@@ -23,7 +23,7 @@ KEYS = {
     *("id", "title", "title_source", "first_line", "source", "kind", "agent", "model", "principal", "tags"),
     *("started_at", "ended_at", "end_reason", "last_active_at", "message_count", "tool_call_count"),
     *("input_tokens", "output_tokens", "total_tokens", "estimated_cost_usd", "context_tokens", "context_window"),
-    *("archived", "pinned", "parent_session_id", "spawned_by", "lane_key", "cwd"),
+    *("archived", "pinned", "preview", "parent_session_id", "spawned_by", "lane_key", "cwd"),
 }
 LONG_SOURCE = "a-platform-with-a-rather-long-name"
 TITLES = (
@@ -154,7 +154,10 @@ def test_the_json_rows_have_stable_keys_and_tags(run: Run, varied: Path, now: fl
     assert [row["tags"] for row in rows] == [["home", "work"], [], ["work"], []]
     chat = rows[0]
     assert (chat["title"], chat["first_line"], chat["source"]) == ("Alpha", "Hello there", "cli")
-    assert (chat["message_count"], chat["kind"], chat["agent"], chat["archived"]) == (2, "interactive", "main", 0)
+    assert (chat["message_count"], chat["kind"], chat["agent"], chat["archived"]) == (2, "interactive", "main", False)
+    assert {type(row[name]) for row in rows for name in ("archived", "pinned")} == {bool}
+    assert [row["preview"] for row in rows[:2]] == ["Hello there", "Hello there"]
+    assert rows[2]["preview"] == "Remember the milk. More of it. More of it. More of it. More…"
     assert chat["last_active_at"] == now - 300
 
 
