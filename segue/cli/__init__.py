@@ -16,9 +16,11 @@ from segue.cli.exit_codes import FAILED, INTERRUPTED, OUR_FAULT, exit_code
 from segue.cli.lazy import LazyGroup
 from segue.core.errors import SegueError
 from segue.core.text import one_line, printable, storable
+from segue.storage.waiting import tell_waits_to
 
 _NOT_SUGGESTED = frozenset({"--purge", "--replace", "--yes"})
 """Options that destroy something, or keep a command from asking."""
+_told: set[str] = set()
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -29,6 +31,7 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
         "ls": ("segue.cli.sessions", "list_", "List conversations; the same as `segue sessions list`."),
         "rm": ("segue.cli.removing", "delete", "Delete conversations; the same as `segue sessions delete`."),
         "help": ("segue.cli.helping", "help_", "Show the help of a command, as --help does."),
+        "models": ("segue.cli.models", "models", "Which models can be asked, and how they are called."),
         "sessions": ("segue.cli.sessions", "sessions", "List, read, name, move and remove conversations."),
         "status": ("segue.cli.status", "status", "What is where, how big, and whether it is well."),
         "doctor": ("segue.cli.doctoring", "doctor", "Find what is wrong with the home, and mend it."),
@@ -70,6 +73,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows few characters is no reason to fail
+    tell_waits_to(_tell_once)
     if "_SEGUE_COMPLETE" in os.environ:
         import_module("segue.cli.completing")  # makes our shells known to click, which goes by that variable
     try:
@@ -97,6 +101,15 @@ def main() -> None:
         _complain(f"The output could not be written: {error.strerror}", FAILED)
     except Exception as error:  # noqa: BLE001 - a mistake of ours: written down whole, told in a sentence
         _confess(error)
+
+
+def _tell_once(sentence: str) -> None:
+    """What is waited for is told once, however many writes have to wait for it."""
+    if sentence not in _told:
+        from segue.cli.output import note
+
+        _told.add(sentence)
+        note(sentence)
 
 
 def _with_safe_suggestions(error: click.UsageError) -> click.UsageError:

@@ -13,6 +13,7 @@ from segue.cli.groups import CommandGroup, DestructiveCommand
 from segue.cli.options import AS_JSON, DRY_RUN, REMOTE, YES
 from segue.cli.output import Column, Refused, confirm, note, progress, say, show_json, table
 from segue.cli.removals import Removal, preview, removals_named, removals_of, show_removals
+from segue.cli.sources import check_sources, source_option
 from segue.cli.tables import trash_cells
 from segue.cli.tidying import tidy_up
 from segue.core.errors import Invalid
@@ -93,7 +94,7 @@ def _tell_discarded(conversations: int) -> None:
 
 @click.command(cls=DestructiveCommand)
 @click.option("--older-than", default=90.0, show_default=True, metavar="DAYS", help="Days without activity.")
-@click.option("--source", multiple=True, help="Only this platform (may be repeated).")
+@source_option()
 @click.option("--include-idle", is_flag=True, help="Also open conversations, unless somebody works in them.")
 @YES
 @DRY_RUN
@@ -107,6 +108,7 @@ def prune(
     before = now - older_than * DAY
     idle = Hand(this_run("segue sessions").id, is_gone) if include_idle else None
     with app.open_store() as store:
+        check_sources(store, source)
         removals = store.read(OWNER_AT_CONSOLE, _prunable, before, source, idle)
         if not removals and not as_json:
             which = "unused" if include_idle else "ended"

@@ -14,6 +14,7 @@ import click
 from segue import app
 from segue.cli.options import AS_JSON, MOMENT, REMOTE, limit_option, since_option
 from segue.cli.output import cut, note, pages, show_json, style, terminal_columns
+from segue.cli.sources import check_sources, check_sources_there, source_option
 from segue.core.matching import Found
 from segue.core.messages import SUMMARY_SEQ, Message, called
 from segue.core.moments import ago
@@ -84,8 +85,8 @@ def _is_word(argument: str, rest: Sequence[str]) -> bool:
 
 @click.command(cls=FreeWords)
 @click.argument("words", nargs=-1, required=True, metavar="QUERY")
-@click.option("--source", multiple=True, help="Only this platform (may be repeated).")
-@click.option("--exclude-source", multiple=True, help="All platforms but this one (may be repeated).")
+@source_option()
+@source_option("--exclude-source", help="All platforms but this one (may be repeated).")
 @click.option(
     "--role",
     multiple=True,
@@ -140,10 +141,12 @@ def search(
     )
     wish = Wish(limit, offset, Sort(sort), narrowing)
     if there:
+        check_sources_there(there, (*source, *exclude_source))
         _show_told(there, words, wish, as_json=as_json)
         return
 
     with app.open_for_reading() as store:
+        check_sources(store, (*source, *exclude_source))
         look = partial(consult, store, OWNER_AT_CONSOLE, " ".join(words))
         if as_json:
             answer, rows = look(lambda tx, ask: _rows(tx, ask(wish)))

@@ -9,6 +9,7 @@ from segue import app
 from segue.cli.lazy import LazyGroup
 from segue.cli.options import AS_JSON, REMOTE, limit_option, since_option
 from segue.cli.output import note, show_json, table
+from segue.cli.sources import check_sources, check_sources_there, source_option
 from segue.cli.tables import session_table
 from segue.cli.tidying import tidy_up
 from segue.core.errors import Invalid
@@ -50,7 +51,7 @@ def sessions() -> None:
 
 
 @sessions.command("list")
-@click.option("--source", multiple=True, help="Only this platform (may be repeated).")
+@source_option()
 @limit_option(20)
 @click.option(
     "--active", "active_minutes", type=float, metavar="MINUTES", help="Only those active in the last minutes."
@@ -90,10 +91,12 @@ def list_(
     if there:
         from segue.cli.remote_sessions import show_listed  # only this needs it
 
+        check_sources_there(there, source)
         show_listed(there, wanted, limit, as_json=as_json)
         return
     settings = app.settings()
     with app.open_for_reading(settings) as store:
+        check_sources(store, source)
         if as_json:
             show_json(store.read(OWNER_AT_CONSOLE, listing.list_rows, wanted, limit))
             return

@@ -212,6 +212,28 @@ def test_a_filter_that_fits_nothing_is_said_on_stderr(run: Run, varied: Path) ->
     assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["list", "--source"],
+        ["search", "hello", "--source"],
+        ["search", "hello", "--exclude-source"],
+        ["prune", "--source"],
+        ["export", "-", "--source"],
+        ["insights", "--source"],
+    ],
+)
+def test_a_platform_that_nobody_knows_is_bad_input(run: Run, varied: Path, command: list[str]) -> None:
+    """One that is installed, that the settings name or that a session is from is known, whatever is found."""
+    words = command if command[0] == "insights" else ["sessions", *command]
+    for name, meant in (("telegrm", "did you mean telegram?"), ("discrd", "did you mean discord?")):
+        refused = run(*words, name, SEGUE_HOME=str(varied))
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert refused.stderr == f"segue: There is no platform '{name}'; {meant}\n"
+    assert "known are" in run(*words, "☃", SEGUE_HOME=str(varied)).stderr
+    assert "There is no platform" not in run(*words, "discord", "--source", "matrix", SEGUE_HOME=str(varied)).stderr
+
+
 @pytest.mark.on_file
 @pytest.mark.parametrize("columns", [40, 60, 80, 120, 200])
 def test_the_table_is_never_wider_than_the_terminal(run: Run, worldly: Path, columns: int) -> None:

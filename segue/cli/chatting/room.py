@@ -33,6 +33,7 @@ from segue.sessions.commanding.helping import unknown
 from segue.sessions.finding import get_session
 from segue.sessions.reading import transcript_of
 from segue.storage.store import SqlStore
+from segue.storage.waiting import tell_waits_to
 
 
 class Room:
@@ -67,6 +68,9 @@ class Room:
     async def enter(self, prompt: Prompt | None) -> None:
         """Go where the person wants to be; whoever answers meanwhile can ask them already."""
         self._prompt = prompt
+        if prompt is not None:
+            loop = asyncio.get_running_loop()
+            tell_waits_to(lambda sentence: loop.call_soon_threadsafe(self._tell, sentence))
         await self._open.begin()
         await self._go()
 
@@ -110,6 +114,8 @@ class Room:
         self._chat.abandon()
 
     async def leave(self) -> None:
+        if self._prompt is not None:
+            tell_waits_to(None)
         session = await self._chat.session()
         await self._open.close()
         if session is not None and isinstance(self._screen, JsonAnswer):
