@@ -5,7 +5,7 @@ A suggestion is never the name that was typed, and never a command that destroys
 
 import click
 
-ALIASES = {"ls": ("list",), "rm": ("delete", "remove")}
+ALIASES = {"ls": ("list",), "rm": ("delete", "remove", "revoke")}
 """Other names of commands: each stands for the first of these that a group has."""
 
 

@@ -10,7 +10,7 @@ import click
 
 from segue.config import zone_here
 from segue.core.errors import Invalid
-from segue.core.moments import parse_moment
+from segue.core.moments import DAY, find_span, parse_moment
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,7 +34,21 @@ class _Moment(click.ParamType[float]):
             self.fail(str(error).rstrip("."), param, ctx)
 
 
+class _Days(click.ParamType[float]):
+    """A number of days, or a span such as 30d, 2w or 12h."""
+
+    name = "DAYS"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        span = find_span(str(value))
+        try:
+            return float(value) if span is None else span / DAY
+        except ValueError:
+            self.fail(f"{value!r} is no number of days, such as 30 or 30d", param, ctx)
+
+
 MOMENT = _Moment()
+DAYS = _Days()
 
 
 def since_option(help: str) -> Callable[[F], F]:  # noqa: A002 - as click has it

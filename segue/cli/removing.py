@@ -10,7 +10,7 @@ from segue import app
 from segue.cli.chatting.beginning import HISTORY
 from segue.cli.completing import complete_session, complete_trashed
 from segue.cli.groups import CommandGroup, DestructiveCommand
-from segue.cli.options import AS_JSON, DRY_RUN, REMOTE, YES
+from segue.cli.options import AS_JSON, DAYS, DRY_RUN, REMOTE, YES
 from segue.cli.output import Column, Refused, confirm, note, progress, say, show_json, table
 from segue.cli.removals import Removal, preview, removals_named, removals_of, show_removals
 from segue.cli.sources import check_sources, source_option
@@ -93,7 +93,14 @@ def _tell_discarded(conversations: int) -> None:
 
 
 @click.command(cls=DestructiveCommand)
-@click.option("--older-than", default=90.0, show_default=True, metavar="DAYS", help="Days without activity.")
+@click.option(
+    "--older-than",
+    type=DAYS,
+    default=90.0,
+    show_default=True,
+    metavar="DAYS",
+    help="Days without activity: 90, 90d, 2w.",
+)
 @source_option()
 @click.option("--include-idle", is_flag=True, help="Also open conversations, unless somebody works in them.")
 @YES
@@ -184,7 +191,7 @@ def restore(wanted: str) -> None:
 
 
 @trash.command(cls=DestructiveCommand)
-@click.option("--older-than", type=float, metavar="DAYS", help="Only what has been there for longer.")
+@click.option("--older-than", type=DAYS, metavar="DAYS", help="Only what has been there for longer: 7, 7d, 2w.")
 @YES
 @DRY_RUN
 def empty(older_than: float | None, yes: bool, dry_run: bool) -> None:

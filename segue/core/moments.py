@@ -49,8 +49,8 @@ def parse_moment(said: str, now: float, zone: tzinfo) -> float:
     A day means its beginning in that zone. A span such as `7d` is counted back from now, a day being 24 hours.
     """
     words = said.strip()
-    if span := _SPAN.fullmatch(words.lower()):
-        return max(now - int(span[1]) * _SECONDS[span[2]], float(_FIRST))
+    if (span := find_span(words)) is not None:
+        return max(now - span, float(_FIRST))
     try:
         if (back := _DAYS_AGO.get(words.lower())) is not None:
             return _beginning_of(datetime.fromtimestamp(now, zone).date() - timedelta(days=back), zone)
@@ -62,6 +62,12 @@ def parse_moment(said: str, now: float, zone: tzinfo) -> float:
     except (ValueError, OverflowError, OSError):
         pass
     raise Invalid(f"{said!r} is no date; write it like 2025-03-05, 2025-03-05T09:15, yesterday, 12h or 7d.")
+
+
+def find_span(said: str) -> float | None:
+    """Return the seconds of a span such as `90m`, `12h`, `7d` or `2w`."""
+    span = _SPAN.fullmatch(said.strip().lower())
+    return int(span[1]) * _SECONDS[span[2]] if span else None
 
 
 def _beginning_of(day: date, zone: tzinfo) -> float:

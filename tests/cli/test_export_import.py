@@ -166,7 +166,9 @@ def test_an_export_can_be_narrowed(run: Run, archive: Path, arguments: list[str]
 
 def test_where_nothing_fits_nothing_is_written(run: Run, archive: Path, tmp_path: Path) -> None:
     (tmp_path / "good.jsonl").write_text("from before")
-    result = run("sessions", "export", str(tmp_path / "good.jsonl"), "--source", "no", "--yes", SEGUE_HOME=str(archive))
+    result = run(
+        "sessions", "export", str(tmp_path / "good.jsonl"), "--source", "matrix", "--yes", SEGUE_HOME=str(archive)
+    )
     assert (result.returncode, result.stderr) == (1, "segue: No conversation fits; nothing was written.\n")
     assert (tmp_path / "good.jsonl").read_text() == "from before"
 

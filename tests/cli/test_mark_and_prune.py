@@ -150,7 +150,17 @@ def test_what_prune_did_is_data_for_programs_too(run: Run, shelf: Path) -> None:
 
 
 @pytest.mark.on_file
-@pytest.mark.parametrize("days", ["-1", "nan", "inf"])
+@pytest.mark.parametrize(
+    ("span", "found"),
+    [("12h", {"old", "kept", "recent"}), ("5w", {"old", "kept"}), ("101d", set()), ("99", {"old", "kept"})],
+)
+def test_an_age_can_be_said_as_a_span(run: Run, shelf: Path, span: str, found: set[str]) -> None:
+    told = json.loads(run("sessions", "prune", "--older-than", span, "--dry-run", "--json").stdout)
+    assert {one["id"] for one in told["conversations"]} == found
+
+
+@pytest.mark.on_file
+@pytest.mark.parametrize("days", ["-1", "nan", "inf", "long ago", "5y"])
 def test_an_age_that_is_none_is_refused(run: Run, shelf: Path, days: str) -> None:
     result = run("sessions", "prune", f"--older-than={days}", "--yes")
     assert (result.returncode, result.stdout) == (2, "")

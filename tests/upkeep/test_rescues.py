@@ -239,7 +239,7 @@ def test_odd_names_are_backed_up_and_impossible_ones_are_named(home: Path, tmp_p
     with open(os.fsencode(home) + b"/memory/\xff", "w"):
         pass
     done = run("backup", str(tmp_path / "c.zip"))
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "rename it first" in done.stderr
 
 
@@ -247,7 +247,7 @@ def test_a_backup_replaces_nothing_but_a_backup(home: Path, tmp_path: Path, run:
     SessionDB().close()
     (tmp_path / "program.py").write_text("print()")
     done = run("backup", str(tmp_path / "program.py"))
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "is no backup" in done.stderr
     assert (tmp_path / "program.py").read_text() == "print()"
     for _ in range(2):
@@ -329,5 +329,5 @@ def test_a_restore_that_cannot_be_finished_says_so(kept: Path, home: Path, tmp_p
     (tmp_path / "elsewhere").mkdir()
     (home / "attachments").symlink_to(tmp_path / "elsewhere")
     done = run("restore", str(kept), "--yes")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "is a link" in done.stderr
