@@ -48,8 +48,8 @@ def check() -> None:
     if wrong := troubles(settings, environment_of_models()):
         for sentence in wrong:
             note(sentence)
-        found = count(len(wrong), "thing")
-        raise click.ClickException(f"{settings.config_path} can be read, but {found} in it cannot work.")
+        things = count(len(wrong), "thing")
+        raise click.ClickException(f"{settings.config_path} can be read, but {things} in it cannot work.")
     found = settings.config_path if settings.config_path.exists() else "No configuration file: the defaults"
     say(f"{found} {'is in order' if settings.config_path.exists() else 'are in force'}.")
 
