@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import segue.platforms
+from segue.core.policy import UNRESETTABLE
 
 
 class Question(NamedTuple):
@@ -38,6 +39,12 @@ def asking_manifests() -> list[Manifest]:
     found = sorted(Path(segue.platforms.__path__[0]).glob("*/manifest.toml"))
     read = [_read(path) for path in found]
     return [one for one in read if one.asks]
+
+
+def platform_names(configured: Iterable[str] = ()) -> frozenset[str]:
+    """The names that a session can come from: what comes with Segue, and what the settings name."""
+    folders = (path.parent.name for path in Path(segue.platforms.__path__[0]).glob("*/manifest.toml"))
+    return frozenset({*UNRESETTABLE, *folders, *configured})
 
 
 def unlikely_owners(owners: Iterable[str]) -> list[str]:

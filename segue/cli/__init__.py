@@ -12,11 +12,15 @@ import click
 from segue import __version__
 from segue.cli.chatting.command import chat_options, join_titles
 from segue.cli.chatting.command import run as run_chat
+from segue.cli.exit_codes import FAILED, INTERRUPTED, OUR_FAULT, exit_code
 from segue.cli.lazy import LazyGroup
 from segue.core.errors import SegueError
 from segue.core.text import one_line, printable, storable
+from segue.storage.waiting import tell_waits_to
 
-_OUR_FAULT = 70  # as sysexits.h has it
+_NOT_SUGGESTED = frozenset({"--purge", "--replace", "--yes"})
+"""Options that destroy something, or keep a command from asking."""
+_told: set[str] = set()
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -31,6 +35,10 @@ class Segue(LazyGroup):
     cls=Segue,
     commands_in={
         "chat": ("segue.cli.chatting.command", "chat", "Talk to your agent; the same as segue alone."),
+        "ls": ("segue.cli.sessions", "list_", "List conversations; the same as `segue sessions list`."),
+        "rm": ("segue.cli.removing", "delete", "Delete conversations; the same as `segue sessions delete`."),
+        "help": ("segue.cli.helping", "help_", "Show the help of a command, as --help does."),
+        "models": ("segue.cli.models", "models", "Which models can be asked, and how they are called."),
         "sessions": ("segue.cli.sessions", "sessions", "List, read, name, move and remove conversations."),
         "status": ("segue.cli.status", "status", "What is where, how big, and whether it is well."),
         "doctor": ("segue.cli.doctoring", "doctor", "Find what is wrong with the home, and mend it."),
@@ -72,32 +80,51 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows few characters is no reason to fail
+    tell_waits_to(_tell_once)
     if "_SEGUE_COMPLETE" in os.environ:
         import_module("segue.cli.completing")  # makes our shells known to click, which goes by that variable
     try:
         sys.exit(cli([storable(argument) for argument in sys.argv[1:]], prog_name="segue", standalone_mode=False))
     except SegueError as error:
-        _complain(str(error), 1)
+        _complain(str(error), exit_code(error))
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         sys.exit(error.exit_code)
     except click.UsageError as error:
+        error = _with_safe_suggestions(error)
         usage = error.ctx.get_usage() + "\n" if error.ctx else ""
         click.echo(printable(usage), nl=False, err=True)
         _complain(error.format_message(), error.exit_code)
     except click.ClickException as error:
         _complain(error.format_message(), error.exit_code)
     except click.Abort:
-        _complain("Interrupted.", 130)
+        _complain("Interrupted.", INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has seen enough
         sys.exit(0)
     except OSError as error:
         if error.filename is not None:
             _confess(error)
-        _complain(f"The output could not be written: {error.strerror}", 1)
+        _complain(f"The output could not be written: {error.strerror}", FAILED)
     except Exception as error:  # noqa: BLE001 - a mistake of ours: written down whole, told in a sentence
         _confess(error)
+
+
+def _tell_once(sentence: str) -> None:
+    """What is waited for is told once, however many writes have to wait for it."""
+    if sentence not in _told:
+        from segue.cli.output import note
+
+        _told.add(sentence)
+        note(sentence)
+
+
+def _with_safe_suggestions(error: click.UsageError) -> click.UsageError:
+    """The same error, without suggestions that would destroy something."""
+    if not isinstance(error, click.NoSuchOption):
+        return error
+    safe = [one for one in error.possibilities or () if one not in _NOT_SUGGESTED]
+    return click.NoSuchOption(error.option_name, possibilities=safe, ctx=error.ctx)
 
 
 def _confess(error: Exception) -> None:
@@ -108,8 +135,8 @@ def _confess(error: Exception) -> None:
         file = record_crash(config_file().parent, error, program=__version__, now=time.time())
     except (OSError, SegueError):
         click.echo(account_of(error, __version__), err=True)
-        _complain("That was a mistake of Segue's, and there was no place to write it down but here", _OUR_FAULT)
-    _complain(f"That was a mistake of Segue's ({type(error).__name__}); what happened is in {file}", _OUR_FAULT)
+        _complain("That was a mistake of Segue's, and there was no place to write it down but here", OUR_FAULT)
+    _complain(f"That was a mistake of Segue's ({type(error).__name__}); what happened is in {file}", OUR_FAULT)
 
 
 def _complain(sentence: str, code: int) -> None:

@@ -11,6 +11,7 @@ import click
 from segue import app
 from segue.cli.completing import complete_batch
 from segue.cli.files import opened, writer
+from segue.cli.groups import CommandGroup
 from segue.cli.options import AS_JSON
 from segue.cli.output import Column, note, say, show_json, table
 from segue.config import Settings
@@ -59,7 +60,7 @@ class Ended(NamedTuple):
         return _INTERRUPTED if self.is_interrupted and self.left else 1 if self.failed or self.left else 0
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def batch() -> None:
     """Ask your agent everything that a file says, each line in a conversation of its own."""
 

@@ -6,15 +6,15 @@ from typing import Any
 import click
 
 from segue import app
+from segue.cli.groups import CommandGroup
 from segue.cli.options import AS_JSON
 from segue.cli.output import note, say, show_json
 from segue.config import config_file, documenting, environment_of_models, notes_from_environment
-from segue.core.errors import InvalidSettings
 from segue.core.spelling import dumps
 from segue.core.text import count
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def config() -> None:
     """Show and check the settings."""
 
@@ -48,9 +48,8 @@ def check() -> None:
     if wrong := troubles(settings, environment_of_models()):
         for sentence in wrong:
             note(sentence)
-        raise InvalidSettings(
-            f"{settings.config_path} can be read, but {count(len(wrong), 'thing')} in it cannot work."
-        )
+        things = count(len(wrong), "thing")
+        raise click.ClickException(f"{settings.config_path} can be read, but {things} in it cannot work.")
     found = settings.config_path if settings.config_path.exists() else "No configuration file: the defaults"
     say(f"{found} {'is in order' if settings.config_path.exists() else 'are in force'}.")
 

@@ -9,6 +9,7 @@ import click
 
 from segue import app
 from segue.cli.completing import complete_job
+from segue.cli.groups import CommandGroup, DestructiveCommand
 from segue.cli.options import AS_JSON
 from segue.cli.output import Column, note, say, show_json, table
 from segue.config import Settings
@@ -37,7 +38,7 @@ _JOBS = [
 _NAME = click.argument("name", shell_complete=complete_job)
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def cron() -> None:
     """Let your agent do something at certain moments. A gateway that runs does it."""
 
@@ -91,7 +92,7 @@ def add_(
         note(f"`platforms` in config.yaml does not name {name}: until it does, what is answered is not delivered.")
 
 
-@cron.command("remove")
+@cron.command("remove", cls=DestructiveCommand)
 @_NAME
 @AS_JSON
 def remove_(name: str, as_json: bool) -> None:

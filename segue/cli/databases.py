@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from segue import app
+from segue.cli.groups import CommandGroup
 from segue.cli.options import AS_JSON, YES
 from segue.cli.output import confirm, note, progress, say, show_json
 from segue.config import SQLITE, Settings, masked
@@ -16,7 +17,7 @@ from segue.upkeep import migrating
 from segue.upkeep.migrating import End
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def db() -> None:
     """Where conversations are kept."""
 

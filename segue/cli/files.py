@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from segue.cli.output import Refused, confirm
-from segue.core.errors import Invalid
+from segue.core.errors import Invalid, unwritten
 
 
 def check_replacing(file: Path, *, yes: bool) -> None:
@@ -36,7 +36,7 @@ def opened(file: Path) -> Iterator[BinaryIO]:
         with target.open("wb") if target.exists() and not target.is_file() else _complete(target) as stream:
             yield stream
     except OSError as error:
-        raise Invalid(f"{file} could not be written: {error.strerror}.") from error
+        raise unwritten(file, error) from error
 
 
 @contextmanager

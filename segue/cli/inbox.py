@@ -6,6 +6,7 @@ import click
 
 from segue import app
 from segue.cli.completing import complete_lane
+from segue.cli.groups import CommandGroup, DestructiveCommand
 from segue.cli.lane_words import (
     LETTERS,
     MESSAGES,
@@ -14,7 +15,7 @@ from segue.cli.lane_words import (
     entry_text,
     letter_cells,
 )
-from segue.cli.options import AS_JSON, DRY_RUN, YES
+from segue.cli.options import AS_JSON, DRY_RUN, YES, limit_option
 from segue.cli.output import confirm, note, say, show_json, table
 from segue.cli.previews import Preview
 from segue.core.inbox import OPEN, UNANSWERED, Entry, InboxState
@@ -25,12 +26,11 @@ from segue.sessions import requeueing
 from segue.sessions.overseeing import find_lane
 from segue.upkeep.living import is_gone
 
-_MOST = 10**9
 _INDENT = 14
 _MESSAGES = Preview("message", MESSAGES, entry_cells, entry_row)
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def inbox() -> None:
     """Messages that wait, and those that nobody answered."""
 
@@ -44,7 +44,7 @@ def inbox() -> None:
     help="Only this state (may be repeated).",
 )
 @click.option("--lane", metavar="KEY", shell_complete=complete_lane, help="Only this lane: its key, or a part of it.")
-@click.option("--limit", default=50, show_default=True, type=click.IntRange(1, _MOST), help="How many of the last.")
+@limit_option(50, help="How many of the last.")
 @AS_JSON
 def list_(every: bool, state: tuple[str, ...], lane: str | None, limit: int, as_json: bool) -> None:
     """Show what waits, runs, died or was refused, in the order in which it was accepted."""
@@ -105,7 +105,7 @@ def retry(numbers: tuple[int, ...], all_dead: bool, yes: bool, dry_run: bool, as
             _MESSAGES.tell(entries, "waits again", "wait again", as_json=as_json)
 
 
-@inbox.command()
+@inbox.command(cls=DestructiveCommand)
 @click.argument("numbers", nargs=-1, type=int, metavar="[ID]…")
 @click.option("--lane", metavar="KEY", shell_complete=complete_lane, help="Everything that waits in a lane.")
 @YES

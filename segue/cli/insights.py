@@ -12,6 +12,7 @@ from segue.cli.charts import bars, columns
 from segue.cli.files import check_replacing, opened, writer
 from segue.cli.options import AS_JSON, REMOTE, REPLACE
 from segue.cli.output import Column, note, say, show_json, table
+from segue.cli.sources import check_sources, check_sources_there, source_option
 from segue.core.errors import Invalid
 from segue.core.insights import (
     WEEKDAYS,
@@ -46,7 +47,7 @@ _SPENDING = (("Calls", 4), ("Tokens in", 0), ("Tokens out", 2), ("Cost", 1))
 
 @click.command()
 @click.option("--days", default=30, show_default=True, type=click.IntRange(1, _MOST_DAYS), help="How far back to look.")
-@click.option("--source", multiple=True, help="Only this platform (may be repeated).")
+@source_option()
 @click.option(
     "--html",
     "page",
@@ -70,10 +71,12 @@ def insights(
         raise Invalid("--html and --json do not go together: it is a page for people or data for programs.")
     period = period_of(days, time.time(), config.zone_here())
     if there:
+        check_sources_there(there, source)
         told = there.ask("insights", {"days": days, "sources": list(source)})
         found, is_empty = from_data(told["insights"]), False
     else:
         with app.open_for_reading() as store:
+            check_sources(store, source)
             found = store.read(OWNER_AT_CONSOLE, look, period.since, source)
             is_empty = not found.total.talk.sessions and not store.read(OWNER_AT_CONSOLE, listing.stats).sessions
     if as_json:

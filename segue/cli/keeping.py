@@ -9,6 +9,7 @@ import click
 
 from segue import __version__, app
 from segue.cli.files import check_replacing
+from segue.cli.groups import DestructiveCommand
 from segue.cli.options import AS_JSON, DRY_RUN, REPLACE, YES
 from segue.cli.output import confirm, note, progress, say, show_json
 from segue.config import Settings
@@ -42,7 +43,7 @@ def backup(file: Path, yes: bool, as_json: bool) -> None:
     note(f"{_amount(contents)}, {size(file.stat().st_size)}, written to {file} and verified.")
 
 
-@click.command()
+@click.command(cls=DestructiveCommand)
 @click.argument("file", type=click.Path(path_type=Path))
 @YES
 @DRY_RUN

@@ -8,6 +8,7 @@ import click
 
 from segue import app
 from segue.cli.completing import complete_lane
+from segue.cli.groups import CommandGroup, DestructiveCommand
 from segue.cli.lane_places import Elsewhere, Ours, sight_of
 from segue.cli.lane_words import (
     LANES,
@@ -21,7 +22,7 @@ from segue.cli.lane_words import (
     policy_words,
     worker_words,
 )
-from segue.cli.options import AS_JSON, DRY_RUN, REMOTE, YES
+from segue.cli.options import AS_JSON, DRY_RUN, REMOTE, YES, limit_option
 from segue.cli.output import Column, confirm, note, say, show_json, table
 from segue.core.documents import WHY_ANEW
 from segue.core.errors import Invalid
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from segue.cli.remote import Asked
 
 _PAGE = 1000
-_MOST = 10**9
 _INDENT = 14
 _RESETS = [Column("When"), Column("Why", 1), Column("Who", yields=1), Column("From"), Column("To")]
 _LETTERS = [Column("State"), Column("Age", yields=1), Column("What", yields=2), Column("Text", 3), Column("Reason", 2)]
@@ -44,7 +44,7 @@ _LETTERS = [Column("State"), Column("Age", yields=1), Column("What", yields=2), 
 KEY = click.argument("wanted", metavar="KEY", shell_complete=complete_lane)
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def lanes() -> None:
     """Where people talk to your agent: how each place stands, and what to do about it.
 
@@ -56,7 +56,7 @@ def lanes() -> None:
 @click.option(
     "--active", "active_minutes", type=float, metavar="MINUTES", help="Only those in use in the last minutes."
 )
-@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, _MOST), help="How many at most.")
+@limit_option(20)
 @REMOTE
 @AS_JSON
 def list_(active_minutes: float | None, limit: int, there: "Asked | None", as_json: bool) -> None:
@@ -96,7 +96,7 @@ def show(wanted: str, there: "Asked | None", as_json: bool) -> None:
     _tell(row, time.time())
 
 
-@lanes.command("reset")
+@lanes.command("reset", cls=DestructiveCommand)
 @KEY
 @YES
 @DRY_RUN
@@ -126,7 +126,7 @@ def reset(wanted: str, yes: bool, dry_run: bool, there: "Asked | None", as_json:
         say(f"{what}; `segue inbox list` shows them, and `segue inbox retry` answers them after all.")
 
 
-@lanes.command("delete")
+@lanes.command("delete", cls=DestructiveCommand)
 @KEY
 @YES
 @DRY_RUN

@@ -6,11 +6,13 @@ from typing import Any
 
 import click
 
+from segue.cli.groups import CommandGroup
+
 Place = tuple[str, str, str]
 """Module, attribute, and the one line of help that a listing shows without importing it."""
 
 
-class LazyGroup(click.Group):
+class LazyGroup(CommandGroup):
     def __init__(self, *args: Any, commands_in: Mapping[str, Place], default: str | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._places = commands_in
@@ -25,39 +27,13 @@ class LazyGroup(click.Group):
         return sorted({*self._places, *super().list_commands(ctx)})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self._places:
+        wanted = cmd_name if cmd_name in self._places else self._aliased(ctx, cmd_name)
+        if wanted is None or wanted not in self._places:
             return super().get_command(ctx, cmd_name)
-        module, attribute, _ = self._places[cmd_name]
+        module, attribute, _ = self._places[wanted]
         command = getattr(import_module(module), attribute)
         assert isinstance(command, click.Command)
         return command
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        name = args[0]
-        if not name.startswith("-") and self.get_command(ctx, name) is None:
-            near = self._meant(ctx, name)
-            hint = f"did you mean '{near}'?" if near else f"`{ctx.command_path} --help` lists them."
-            ctx.fail(f"There is no command {name!r}; {hint}")
-        return super().resolve_command(ctx, args)
-
-    def _meant(self, ctx: click.Context, name: str) -> str | None:
-        """What somebody may have meant who typed a command that is not here: one of a group, or one spelt alike."""
-        from difflib import get_close_matches  # only a mistake needs it
-
-        for group in self.list_commands(ctx):
-            command = self.get_command(ctx, group)
-            if isinstance(command, click.Group) and name in command.list_commands(ctx):
-                return f"{ctx.command_path} {group} {name}"
-        return next(iter(get_close_matches(name, self.list_commands(ctx), 1)), None)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, self._help(ctx, name)) for name in self.list_commands(ctx)])
-
     def _help(self, ctx: click.Context, name: str) -> str:
-        if name in self._places:
-            return self._places[name][2]
-        command = super().get_command(ctx, name)
-        return command.get_short_help_str(100) if command else ""
+        return self._places[name][2] if name in self._places else super()._help(ctx, name)

@@ -18,6 +18,7 @@ from segue.config.log_settings import LogFormat, LogLevel, LogSettings
 from segue.core.errors import Invalid
 from segue.core.redaction import redact
 from segue.core.text import one_line
+from segue.storage.waiting import tell_waits_to
 
 _OWN_HANDLERS = ("uvicorn", "uvicorn.error", "uvicorn.access")
 """Libraries that write by themselves unless they are told not to."""
@@ -66,6 +67,7 @@ def begin_log(said: LogSettings, home: Path) -> None:
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(logging.NOTSET if said.level is LogLevel.DEBUG else logging.WARNING)
     logging.captureWarnings(True)
+    tell_waits_to(None)
     threading.excepthook = _tell_of_thread
 
 

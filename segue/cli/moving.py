@@ -17,6 +17,7 @@ from segue.cli.files import check_replacing, opened, writer
 from segue.cli.forms import Form, Wanted, counted, form_of, ids_of, write_export
 from segue.cli.options import AS_JSON, DRY_RUN, REMOTE, REPLACE
 from segue.cli.output import note, progress, say, show_json
+from segue.cli.sources import check_sources, check_sources_there, source_option
 from segue.core.errors import Invalid, NotFound
 from segue.core.portable import from_json
 from segue.core.redaction import Secrets
@@ -39,7 +40,7 @@ _GZIP = b"\x1f\x8b"
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--source", multiple=True, help="Only this platform (may be repeated).")
+@source_option()
 @click.option(
     "--session-id",
     multiple=True,
@@ -82,6 +83,7 @@ def export(
         _export_there(there, file, source, session_id, secrets, yes=yes)
         return
     with app.open_for_reading() as store:
+        check_sources(store, source)
         wanted = Wanted(source, tuple(dict.fromkeys(store.read(OWNER_AT_CONSOLE, ids_of, session_id, chosen))))
         length = len(wanted.ids) or store.read(OWNER_AT_CONSOLE, listing.count_sessions, counted(wanted, chosen))
         if not length and (source or session_id):
@@ -100,6 +102,7 @@ def _export_there(
     """The same from another machine, a session at a time."""
     from segue.cli.remote_sessions import every_session, exported, part_ids  # only this needs it
 
+    check_sources_there(there, source)
     named = [part for one in session_id for part in part_ids(there, one)]
     ids = list(dict.fromkeys(named)) if session_id else list(every_session(there, source))
     if not ids and source:

@@ -3,8 +3,9 @@
 import click
 
 from segue import app
+from segue.cli.groups import CommandGroup
 from segue.cli.lane_words import LETTERS, letter_cells
-from segue.cli.options import AS_JSON, DRY_RUN, YES
+from segue.cli.options import AS_JSON, DRY_RUN, YES, limit_option
 from segue.cli.output import confirm, note, show_json
 from segue.cli.previews import Preview
 from segue.core.outbox import UNSENT, OutboxState
@@ -12,11 +13,10 @@ from segue.core.scope import OWNER_AT_CONSOLE
 from segue.facade.lane_rows import letter_row
 from segue.sessions import resending
 
-_MOST = 10**9
 _PIECES = Preview("piece", LETTERS, letter_cells, letter_row)
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def outbox() -> None:
     """What is to be sent, and what could not be delivered."""
 
@@ -29,7 +29,7 @@ def outbox() -> None:
     type=click.Choice([one.value for one in OutboxState]),
     help="Only this state (may be repeated).",
 )
-@click.option("--limit", default=50, show_default=True, type=click.IntRange(1, _MOST), help="How many of the last.")
+@limit_option(50, help="How many of the last.")
 @AS_JSON
 def list_(every: bool, state: tuple[str, ...], limit: int, as_json: bool) -> None:
     """Show pieces of replies that are to be sent or were not delivered, in the order in which they were decided."""

@@ -6,6 +6,7 @@ import click
 
 from segue import app
 from segue.cli.completing import complete_person
+from segue.cli.groups import CommandGroup, DestructiveCommand
 from segue.cli.options import AS_JSON
 from segue.cli.output import Column, say, show_json, table
 from segue.config import Settings
@@ -24,7 +25,7 @@ _WAITING = [
 ]
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def pairing() -> None:
     """Let people in who write to your agent, and send them away again."""
 
@@ -69,7 +70,7 @@ def approve_(code: str, as_owner: bool, as_json: bool) -> None:
     say(f"{named} is now {'an owner' if done.person.is_owner else 'let in'}.")
 
 
-@pairing.command("revoke")
+@pairing.command("revoke", cls=DestructiveCommand)
 @click.argument("person", metavar="PLATFORM:ID", shell_complete=complete_person)
 @AS_JSON
 def revoke_(person: str, as_json: bool) -> None:

@@ -2,8 +2,8 @@
 
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
-from datetime import date
 from difflib import get_close_matches
 from functools import partial
 from itertools import chain, pairwise
@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from segue import app
-from segue.cli.options import AS_JSON, REMOTE
+from segue.cli.options import AS_JSON, MOMENT, REMOTE, limit_option, since_option
 from segue.cli.output import cut, line_width, note, pages, show_json, style
+from segue.cli.sources import check_sources, check_sources_there, source_option
 from segue.core.matching import Found
 from segue.core.messages import SUMMARY_SEQ, Message, called
 from segue.core.moments import ago
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.core.snippets import stretches
 from segue.core.text import one_line
-from segue.facade.searching import as_row, beginning_of, consult, message_after, message_before
+from segue.facade.searching import as_row, consult, message_after, message_before
 from segue.ports.store import Narrowing, Transaction
 from segue.sessions import finding
 from segue.sessions.searching import INCOMPLETE, Answer, Hit, Sort, Wish, by_conversation
@@ -58,17 +59,18 @@ class FreeWords(click.Command):
         known = {name: param for param in self.get_params(ctx) for name in param.opts if name.startswith("-")}
         options: list[str] = []
         words: list[str] = []
-        rest = iter(args)
-        for argument in rest:
+        rest = deque(args)
+        while rest:
+            argument = rest.popleft()
             if argument == "--":
                 words += rest
-            elif (option := known.get(argument)) is not None:
+                break
+            if (option := known.get(argument)) is not None and not _is_word(argument, rest):
                 options.append(argument)
                 if not (isinstance(option, click.Option) and option.is_flag):
-                    value = next(rest, None)
-                    if value is None:
+                    if not rest:
                         return super().parse_args(ctx, [argument])  # which says what is missing
-                    options.append(value)
+                    options.append(rest.popleft())
             elif argument.partition("=")[0] in known and argument.startswith("--"):
                 options.append(argument)
             else:
@@ -76,34 +78,24 @@ class FreeWords(click.Command):
         return super().parse_args(ctx, [*options, "--", *words])
 
 
-def _day(_ctx: click.Context, _param: click.Parameter, typed: str | None) -> date | None:
-    """A day that somebody typed."""
-    if typed is None:
-        return None
-    try:
-        day = date.fromisoformat(typed)
-    except ValueError:
-        day = None
-    if day is None or str(day) != typed:  # a week, or a day without hyphens
-        raise click.BadParameter(f"{typed!r} is no date; write it like 2025-03-05.")
-    return day
+def _is_word(argument: str, rest: Sequence[str]) -> bool:
+    """True of a -n without a number behind it, which belongs to something like `grep -n`."""
+    return argument == "-n" and not (rest and rest[0].isdecimal())
 
 
 @click.command(cls=FreeWords)
 @click.argument("words", nargs=-1, required=True, metavar="QUERY")
-@click.option("--source", multiple=True, help="Only this platform (may be repeated).")
-@click.option("--exclude-source", multiple=True, help="All platforms but this one (may be repeated).")
+@source_option()
+@source_option("--exclude-source", help="All platforms but this one (may be repeated).")
 @click.option(
     "--role",
     multiple=True,
     type=click.Choice(list(_SPEAKERS)),
     help="Only what was said by one of them (may be repeated); tool is the output of tools.",
 )
-@click.option(
-    "--after", callback=_day, metavar="DATE", help="Only what was said on a day or later, such as 2025-03-05."
-)
-@click.option("--before", callback=_day, metavar="DATE", help="Only what was said before a day.")
-@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="How many messages at most.")
+@since_option("Only what was said on a day or later: 2025-03-05, yesterday, 7d.")
+@click.option("--before", type=MOMENT, metavar="DATE", help="Only what was said before a day, written alike.")
+@limit_option(20, most=1000, help="How many messages at most.")
 @click.option("--offset", default=0, type=click.IntRange(0), help="How many of the first messages to leave out.")
 @click.option(
     "--sort",
@@ -120,8 +112,8 @@ def search(
     source: tuple[str, ...],
     exclude_source: tuple[str, ...],
     role: tuple[str, ...],
-    after: date | None,
-    before: date | None,
+    since: float | None,
+    before: float | None,
     limit: int,
     offset: int,
     sort: str,
@@ -144,15 +136,17 @@ def search(
         sources=source,
         exclude_sources=exclude_source,
         roles=role,
-        since=None if after is None else beginning_of(after),
-        until=None if before is None else beginning_of(before),
+        since=since,
+        until=before,
     )
     wish = Wish(limit, offset, Sort(sort), narrowing)
     if there:
+        check_sources_there(there, (*source, *exclude_source))
         _show_told(there, words, wish, as_json=as_json)
         return
 
     with app.open_for_reading() as store:
+        check_sources(store, (*source, *exclude_source))
         look = partial(consult, store, OWNER_AT_CONSOLE, " ".join(words))
         if as_json:
             answer, rows = look(lambda tx, ask: _rows(tx, ask(wish)))
@@ -215,7 +209,8 @@ def _misspelt(words: tuple[str, ...]) -> Iterator[str]:
     """Words that somebody may have meant as options."""
     known = [name for param in search.params for name in param.opts if name.startswith("--")]
     for word in words:
-        if word.startswith("--") and (near := get_close_matches(word.partition("=")[0], known, 1)):
+        name = word.partition("=")[0]
+        if name.startswith("--") and name not in known and (near := get_close_matches(name, known, 1)):
             yield f"{word} was searched for as a word; did you mean {near[0]}?"
 
 

@@ -1,15 +1,15 @@
 """`segue sessions`: the list, which must be quick. Every other command is in a file of its own, loaded when it runs."""
 
 import time
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 import click
 
 from segue import app
 from segue.cli.lazy import LazyGroup
-from segue.cli.options import AS_JSON, REMOTE
+from segue.cli.options import AS_JSON, REMOTE, limit_option, since_option
 from segue.cli.output import note, show_json, table
+from segue.cli.sources import check_sources, check_sources_there, source_option
 from segue.cli.tables import session_table
 from segue.cli.tidying import tidy_up
 from segue.core.errors import Invalid
@@ -21,7 +21,7 @@ from segue.sessions import listing
 if TYPE_CHECKING:
     from segue.cli.remote import Asked
 
-_MOST = 10**9
+_MAX_MINUTES = 10**9
 
 
 @click.group(
@@ -52,12 +52,12 @@ def sessions() -> None:
 
 
 @sessions.command("list")
-@click.option("--source", multiple=True, help="Only this platform (may be repeated).")
-@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, _MOST), help="How many at most.")
+@source_option()
+@limit_option(20)
 @click.option(
     "--active", "active_minutes", type=float, metavar="MINUTES", help="Only those active in the last minutes."
 )
-@click.option("--since", metavar="DATE", help="Only those active since a date, such as 2025-03-05.")
+@since_option("Only those active since a date or a span ago: 2025-03-05, yesterday, 7d.")
 @click.option("--archived", is_flag=True, help="The archived ones instead.")
 @click.option("--kind", type=click.Choice([kind.value for kind in Kind]), help="Another kind than interactive.")
 @click.option("--tag", help="Only those with this tag.")
@@ -69,7 +69,7 @@ def list_(
     source: tuple[str, ...],
     limit: int,
     active_minutes: float | None,
-    since: str | None,
+    since: float | None,
     archived: bool,
     kind: str | None,
     tag: str | None,
@@ -92,10 +92,12 @@ def list_(
     if there:
         from segue.cli.remote_sessions import show_listed  # only this needs it
 
+        check_sources_there(there, source)
         show_listed(there, wanted, limit, as_json=as_json)
         return
     settings = app.settings()
     with app.open_for_reading(settings) as store:
+        check_sources(store, source)
         if as_json:
             show_json(store.read(OWNER_AT_CONSOLE, listing.list_rows, wanted, limit))
             return
@@ -117,13 +119,8 @@ def list_(
         note(f"… and more; --limit {limit * 2} shows more of them.")
 
 
-def _earliest(now: float, active_minutes: float | None, since: str | None) -> float | None:
-    if active_minutes is not None and not 0 <= active_minutes < _MOST:
+def _earliest(now: float, active_minutes: float | None, since: float | None) -> float | None:
+    if active_minutes is not None and not 0 <= active_minutes < _MAX_MINUTES:
         raise Invalid(f"--active takes a number of minutes, not {active_minutes}.")
     moments = [] if active_minutes is None else [now - 60 * active_minutes]
-    if since is not None:
-        try:
-            moments.append(datetime.fromisoformat(since).astimezone().timestamp())
-        except (ValueError, OverflowError, OSError):
-            raise Invalid(f"{since!r} is no date; write it like 2025-03-05 or 2025-03-05T09:15.") from None
-    return max(moments, default=None)
+    return max([*moments, *([] if since is None else [since])], default=None)

@@ -4,10 +4,8 @@ from collections.abc import Sequence
 
 from segue.cli.output import Column, excerpt
 from segue.core.moments import ago
-from segue.core.sessions import Listed
+from segue.core.sessions import MAX_PREVIEW, Listed
 from segue.ports.store import TrashEntry
-
-_PREVIEW = 60
 
 
 def session_table(sessions: Sequence[Listed], now: float) -> tuple[list[Column], list[list[str]]]:
@@ -23,7 +21,7 @@ def session_table(sessions: Sequence[Listed], now: float) -> tuple[list[Column],
 def _cells(session: Listed, now: float) -> dict[str, str]:
     return {
         "Title": session.title or "—",
-        "Preview": excerpt(session.first_line, _PREVIEW),
+        "Preview": excerpt(session.first_line, MAX_PREVIEW),
         "Last Active": ago(session.last_active_at, now),
         "Src": session.source,
         "ID": session.id,
@@ -31,5 +29,5 @@ def _cells(session: Listed, now: float) -> dict[str, str]:
 
 
 def trash_cells(entry: TrashEntry, now: float) -> list[str]:
-    name = entry.title or excerpt(entry.first_line, _PREVIEW) or "—"
+    name = entry.title or excerpt(entry.first_line, MAX_PREVIEW) or "—"
     return [name, str(entry.message_count), ago(entry.trashed_at, now), entry.session_id]

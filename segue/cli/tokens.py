@@ -8,6 +8,7 @@ import click
 
 from segue import app
 from segue.cli.completing import complete_token
+from segue.cli.groups import CommandGroup, DestructiveCommand
 from segue.cli.options import AS_JSON
 from segue.cli.output import Column, note, say, show_json, table
 from segue.core.credentials import CHANCE, Credential, Level, made
@@ -22,7 +23,7 @@ _TOKENS = [
 _MOST_DAYS = 36_500
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def tokens() -> None:
     """Which programs may call the gateway, and what they may do."""
 
@@ -69,7 +70,7 @@ def list_(as_json: bool) -> None:
         note("There are no tokens, so nobody can call the gateway; `segue tokens add NAME` makes one.")
 
 
-@tokens.command()
+@tokens.command(cls=DestructiveCommand)
 @click.argument("name", shell_complete=complete_token)
 @AS_JSON
 def revoke(name: str, as_json: bool) -> None:

@@ -6,6 +6,7 @@ SegueError
 ├── Invalid             TitleTooLong · TitleTaken · InvalidKey · InvalidSource · InvalidMessage · InvalidSession
 │                       InvalidSettings
 ├── InUse               somebody else is at work there (OpenElsewhere: who is named; LeaseLost: and took over from us)
+├── FileFault           a file could not be written, for a reason that has nothing to do with its name
 ├── ModelError          NoModel · BadKey · UnknownModel · RateLimited · ContextOverflow
 │                       ModelUnavailable (Unreachable) · StreamBroken
 └── StoreError          the store cannot do its work
@@ -16,6 +17,7 @@ SegueError
     └── HomeRefused · ForeignDatabase (NoDatabase) · SchemaTooNew · SchemaTooOld      refused before anything is touched
 """
 
+import errno
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import ClassVar, TypeVar
@@ -170,6 +172,16 @@ class OpenElsewhere(InUse):
     """Another process has the session open; the message names it."""
 
     public_text = "This conversation is open elsewhere. Go on there, or close it."
+
+
+class FileFault(SegueError):
+    """A file could not be written to its end: the disk is full or failed."""
+
+
+def unwritten(file: object, error: OSError) -> SegueError:
+    """Return the error for a file that could not be written: a fault of the disk, or a name that cannot be used."""
+    kind = FileFault if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO) else Invalid
+    return kind(f"{file} could not be written: {error.strerror}.")
 
 
 class LeaseLost(InUse):

@@ -26,7 +26,7 @@ from segue.core.messages import (
     first_line_of,
 )
 from segue.core.moments import is_moment
-from segue.core.sessions import Kind, Session, kind_of
+from segue.core.sessions import Kind, Session, flags_of, kind_of
 from segue.core.spelling import dumps
 from segue.core.text import storable
 from segue.core.titles import fitted_title
@@ -37,6 +37,8 @@ FORMAT_VERSION = 1
 _LARGEST_INTEGER = 2**63 - 1
 _WORDS = ("title", "first_line", "system_prompt", "model_config", "cwd")
 """The columns of a session that hold what somebody wrote."""
+_FLAGS = frozenset({"archived", "pinned"})
+"""Columns that are true or false; 0 and 1 are taken as well."""
 _MEASURES = frozenset({"seq", "state", "role", "timestamp", "token_count"})
 """The fields of a message that cannot hold what somebody wrote."""
 _DATABASE_ONLY = frozenset({"id", "session_id", "active", "compacted"})
@@ -83,7 +85,7 @@ def has_own_preview(portable: PortableSession) -> bool:
 
 def session_to_json(session: Session, tags: list[str]) -> dict[str, Any]:
     """Everything but the messages."""
-    return {FORMAT: FORMAT_VERSION, **session._asdict(), "tags": tags}
+    return {FORMAT: FORMAT_VERSION, **session._asdict(), **flags_of(session), "tags": tags}
 
 
 def message_to_json(message: Message) -> dict[str, Any]:
@@ -186,6 +188,7 @@ def _in_time(messages: Iterable[_Read], begin: float) -> Iterator[PortableMessag
 
 
 def _session(data: Mapping[str, Any], messages: tuple[PortableMessage, ...], begin: float) -> Session:
+    data = {name: int(said) if name in _FLAGS and isinstance(said, bool) else said for name, said in data.items()}
     fields = {name: _checked(name, data[name], _TYPES[name]) for name in Session._fields if data.get(name) is not None}
     _check_identity(fields)
     live = [message.draft for message in messages if message.state == State.LIVE]
@@ -216,7 +219,7 @@ def _check_identity(fields: dict[str, Any]) -> None:
     if fields.setdefault("kind", kind_of(fields["source"])) not in set(Kind):
         raise InvalidSession(f"its kind cannot be {fields['kind']!r}")
     if not {fields.get("archived", 0), fields.get("pinned", 0)} <= {0, 1}:
-        raise InvalidSession("archived and pinned are 0 or 1")
+        raise InvalidSession("archived and pinned are true or false")
     for name in ("started_at", "ended_at", "last_active_at"):
         if not is_moment(fields.get(name, 0.0)):
             raise InvalidSession(f"its {name} cannot be {fields[name]!r}")

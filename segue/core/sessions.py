@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from segue.core.text import storable
+from segue.core.text import one_line, shorten, storable
 
 
 class Kind(StrEnum):
@@ -25,6 +25,9 @@ class TitleSource(StrEnum):
 
 COMPRESSION = "compression"
 """The end reason of a session that goes on in a child."""
+
+MAX_PREVIEW = 60
+"""Characters of a first line that lists show."""
 
 AUTOMATION_SOURCES = frozenset({"batch", "cron", "hook", "webhook"})
 
@@ -153,6 +156,17 @@ def standing(session: Session | Listed) -> str:
     return "open" if session.ended_at is None else f"ended: {session.end_reason or 'no reason given'}"
 
 
+def preview_of(first_line: str) -> str:
+    """Return the beginning of a conversation on one line, short enough for a list."""
+    return shorten(one_line(first_line), MAX_PREVIEW)
+
+
+def flags_of(record: Session | Listed) -> dict[str, bool]:
+    """Return the columns that are true or false, which rows keep as numbers."""
+    return {"archived": bool(record.archived), "pinned": bool(record.pinned)}
+
+
 def as_row(record: Session | Listed) -> dict[str, Any]:
     """A record as the dictionary that the Python API and `--json` show."""
-    return record._asdict() | {"total_tokens": record.input_tokens + record.output_tokens}
+    total = record.input_tokens + record.output_tokens
+    return record._asdict() | flags_of(record) | {"total_tokens": total, "preview": preview_of(record.first_line)}

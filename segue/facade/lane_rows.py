@@ -73,7 +73,8 @@ def entry_row(entry: Entry) -> dict[str, Any]:
 
 
 def letter_row(letter: Letter) -> dict[str, Any]:
-    return {name: value for name, value in letter._asdict().items() if name != "route"}
+    row = {name: value for name, value in letter._asdict().items() if name != "route"}
+    return row | {"is_repeat": bool(letter.is_repeat), "is_shown": bool(letter.is_shown)}
 
 
 def _policy_row(policy: ResetPolicy) -> dict[str, Any]:

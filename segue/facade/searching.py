@@ -3,7 +3,6 @@
 import logging
 import time
 from collections.abc import Callable, Iterable
-from datetime import date, datetime
 from typing import Any, TypeVar
 
 from segue.config import zone_here
@@ -119,8 +118,3 @@ def message_after(tx: Transaction, found: Found) -> Message | None:
 def names_in(given: str | Iterable[str] | None) -> tuple[str, ...]:
     """Names as a program hands them over: one, several or none."""
     return (given,) if isinstance(given, str) else tuple(given or ())
-
-
-def beginning_of(day: date) -> float:
-    """When a day begins here."""
-    return datetime.combine(day, datetime.min.time(), zone_here()).timestamp()

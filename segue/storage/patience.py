@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from segue.core.errors import StoreBusy, StoreConflict, StoreTaken
+from segue.storage.waiting import A_WRITER, NOTICE_SECONDS, tell_wait
 
 T = TypeVar("T")
 
@@ -18,10 +19,19 @@ PAUSES = (0.020, 0.150)
 """The shortest and the longest, in seconds."""
 
 
-def patiently(attempt: Callable[[float], T], patience: float = PATIENCE, pauses: tuple[float, float] = PAUSES) -> T:
-    """Try until it works or patience is over; `attempt` is told how many seconds are left."""
-    deadline = time.monotonic() + patience
-    clashes = 0
+def patiently(
+    attempt: Callable[[float], T],
+    patience: float = PATIENCE,
+    pauses: tuple[float, float] = PAUSES,
+    awaited: str = A_WRITER,
+) -> T:
+    """Try until it works or patience is over; `attempt` is told how many seconds are left.
+
+    What is `awaited` is told after a second.
+    """
+    began = time.monotonic()
+    deadline = began + patience
+    clashes, is_told = 0, False
     while True:
         try:
             return attempt(deadline - time.monotonic())
@@ -29,5 +39,8 @@ def patiently(attempt: Callable[[float], T], patience: float = PATIENCE, pauses:
             clashes += isinstance(error, StoreTaken)
             if time.monotonic() >= deadline or clashes == MOST_CLASHES:
                 raise
+            if not is_told and time.monotonic() - began >= NOTICE_SECONDS:
+                is_told = True
+                tell_wait(awaited)
             # Chance keeps waiting writers from coming back all at once. Who lost a race has waited already.
             time.sleep(random.uniform(*(0.0, PAUSES[0]) if isinstance(error, StoreConflict) else pauses))

@@ -36,12 +36,14 @@ from segue.storage.ownership import check_age
 from segue.storage.patience import PATIENCE, patiently
 from segue.storage.postgres_address import place_of
 from segue.storage.postgres_connection import PostgresConnection, our_errors
+from segue.storage.postgres_locks import telling_of_locks
 from segue.storage.postgres_schema import POLICIES, SCHEMA, WHOLE_VIEW, declare_all, missing_in, open_to_all
 from segue.storage.postgres_search import FORGET_WORDS, PostgresSearch, words_of
 from segue.storage.postgres_sequences import advance_sequences, lagging_sequences
 from segue.storage.probing import no_second_attempt, probe_writes
 from segue.storage.schema import SCHEMA_VERSION, SHARED_MIGRATIONS, TABLES, add_columns
 from segue.storage.sql import Executor, LaggingSequence
+from segue.storage.waiting import THE_SERVER
 
 OLDEST_SERVER = 140_000
 IDLE_CONNECTIONS = 8
@@ -78,7 +80,7 @@ class PostgresEngine:
         self._pool = threading.Lock()
         guards.watch_for_fork(self)
         logging.getLogger("psycopg").setLevel(logging.ERROR)  # what fails is raised, and told once
-        patiently(lambda _: self._open(), PATIENCE_AT_THE_DOOR, pauses=AT_THE_DOOR)
+        patiently(lambda _: self._open(), PATIENCE_AT_THE_DOOR, AT_THE_DOOR, THE_SERVER)
 
     @contextmanager
     def writing(self, patience: float, scope: Scope) -> Iterator[Executor]:
@@ -88,7 +90,7 @@ class PostgresEngine:
         deadline = time.monotonic() + patience
         connection = self._begun(scope, patience)
         try:
-            with our_errors(self.url):
+            with our_errors(self.url), telling_of_locks(self.url, connection):
                 yield connection
                 number = connection.mark()
                 self._commit(connection, number, deadline)
@@ -230,7 +232,7 @@ class PostgresEngine:
     # Connections
 
     def _begun(self, scope: Scope, patience: float, *, read_only: bool = False) -> PostgresConnection:
-        return patiently(lambda _: self._try_to_begin(scope, read_only=read_only), patience)
+        return patiently(lambda _: self._try_to_begin(scope, read_only=read_only), patience, awaited=THE_SERVER)
 
     def _try_to_begin(self, scope: Scope, *, read_only: bool) -> PostgresConnection:
         connection = self._taken()
@@ -278,7 +280,7 @@ class PostgresEngine:
     def _open(self) -> None:
         connection = self._connected()
         try:
-            with our_errors(self.url):
+            with our_errors(self.url), telling_of_locks(self.url, connection):
                 self._prepare(connection)
         except BaseException:
             connection.close()

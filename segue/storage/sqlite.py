@@ -35,6 +35,7 @@ from segue.storage.schema import MIGRATIONS, SCHEMA_VERSION, TABLES, Column, add
 from segue.storage.search_index import create_index, forget_deleted
 from segue.storage.sql import Executor, LaggingSequence
 from segue.storage.turnstile import Turnstile
+from segue.storage.waiting import A_READER
 
 OLDEST_SAFE_SQLITE = (3, 51, 3)  # before it, a race between a checkpoint and a writer could corrupt the file
 QUICK_SECONDS = 0.005
@@ -190,7 +191,7 @@ class SqliteEngine:
 
     def empty_log(self) -> None:
         """Take the log into the file, and leave none of it."""
-        patiently(self._empty_log, PATIENCE_WITH_READERS)
+        patiently(self._empty_log, PATIENCE_WITH_READERS, awaited=A_READER)
 
     def _empty_log(self, _seconds_left: float) -> None:
         with self.alone() as connection:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from segue.config import masked
-from segue.core.errors import Invalid, StoreCorrupt, StoreError
+from segue.core.errors import Invalid, StoreCorrupt, StoreError, unwritten
 from segue.core.redaction import redact
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.ports.store import Transaction
@@ -73,7 +73,7 @@ def pack_home(
             part.replace(target)
             sync_folder(target.parent)
     except OSError as error:
-        raise Invalid(f"{target} could not be written: {error.strerror}.") from error
+        raise unwritten(target, error) from error
     return contents
 
 

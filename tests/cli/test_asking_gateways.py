@@ -186,23 +186,23 @@ def test_a_conversation_with_the_gateway_goes_on_from_call_to_call(there: There,
 
 
 @pytest.mark.parametrize(
-    ("arguments", "environment", "told"),
+    ("arguments", "environment", "told", "code"),
     [
-        (("--url", "URL"), {}, "wants a token"),
-        (("--url", "URL"), {"SEGUE_TOKEN": "wrong"}, "The token is not accepted at"),
-        (("--url", "URL", "--token-file", "/nowhere"), {}, "cannot be read"),
-        (("--token-file", "/nowhere"), {}, "goes with --url"),
-        (("--url", "ftp://x"), {"SEGUE_TOKEN": "x"}, "takes the whole address of a gateway"),
-        (("--url", "http://user:secret@x"), {"SEGUE_TOKEN": "x"}, "takes the whole address of a gateway"),
-        (("--url", "http://127.0.0.1:9"), {"SEGUE_TOKEN": "x"}, "No gateway answers at 127.0.0.1:9"),
+        (("--url", "URL"), {}, "wants a token", 2),
+        (("--url", "URL"), {"SEGUE_TOKEN": "wrong"}, "The token is not accepted at", 1),
+        (("--url", "URL", "--token-file", "/nowhere"), {}, "cannot be read", 2),
+        (("--token-file", "/nowhere"), {}, "goes with --url", 2),
+        (("--url", "ftp://x"), {"SEGUE_TOKEN": "x"}, "takes the whole address of a gateway", 2),
+        (("--url", "http://user:secret@x"), {"SEGUE_TOKEN": "x"}, "takes the whole address of a gateway", 2),
+        (("--url", "http://127.0.0.1:9"), {"SEGUE_TOKEN": "x"}, "No gateway answers at 127.0.0.1:9", 1),
     ],
 )
 def test_what_cannot_be_asked_is_told_in_a_sentence(
-    there: There, run: Run, arguments: tuple[str, ...], environment: dict[str, str], told: str
+    there: There, run: Run, arguments: tuple[str, ...], environment: dict[str, str], told: str, code: int
 ) -> None:
     said = [there.url if one == "URL" else one for one in arguments]
     asked = run("sessions", "list", *said, **environment)
-    assert asked.returncode == 1
+    assert asked.returncode == code
     assert told in asked.stderr
     assert asked.stderr.count("\n") == 1
     assert "secret" not in asked.stderr

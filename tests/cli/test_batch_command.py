@@ -264,7 +264,7 @@ def test_what_cannot_be_run_is_refused_in_a_sentence_before_anything_is_asked(
     if body is not None:
         (house.folder / "questions.jsonl").write_text(body)
     refused = house.ask("batch", "run", "questions.jsonl", *words)
-    assert (refused.returncode, refused.stdout) == (1, "")
+    assert (refused.returncode, refused.stdout) == (2, "")
     assert refused.stderr.startswith(f"segue: {says}")
     assert len(refused.stderr.splitlines()) == 1
     assert answered(house) == 0
@@ -276,7 +276,7 @@ def test_a_prompt_that_changed_under_a_known_id_is_told(house: House) -> None:
     house.ask("batch", "run", str(file))
     prompts(house, 3, "another question {}")
     refused = house.ask("batch", "run", str(file))
-    assert refused.returncode == 1
+    assert refused.returncode == 2
     assert "Line 1 ('q0') has another prompt than it had when the batch 'questions' was run before" in refused.stderr
     assert turns_of(house) == {"question 0": 1, "question 1": 1}
     assert house.ask("batch", "run", str(file), "--name", "others").returncode == 0

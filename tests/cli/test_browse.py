@@ -1075,7 +1075,7 @@ def test_a_store_that_cannot_be_written_is_opened_for_reading(
 
 def test_browse_needs_a_terminal(run: Run) -> None:
     done = run("sessions", "browse")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr == "segue: browse needs a terminal; use `segue sessions list`.\n"
 

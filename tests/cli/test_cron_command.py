@@ -14,8 +14,8 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 ADD = ("cron", "add", "tea", "30 7 * * 1-5", "Is there tea?", "--zone", "Europe/Berlin")
 
 
-def refused(result: subprocess.CompletedProcess[str]) -> str:
-    assert (result.returncode, result.stdout) == (1, "")
+def refused(result: subprocess.CompletedProcess[str], code: int = 2) -> str:
+    assert (result.returncode, result.stdout) == (code, "")
     assert len(result.stderr.splitlines()) == 1
     return result.stderr
 
@@ -29,7 +29,7 @@ def test_a_job_is_added_listed_and_removed(home: Path, run: Run) -> None:
     for part in ("tea", "30 7 * * 1-5", "07:30 Europe/Berlin", "never", "telegram:123", "Is th"):
         assert part in listed
     assert run("cron", "remove", "tea").stdout == "tea runs no more.\n"
-    assert "There is no job 'tea'" in refused(run("cron", "remove", "tea"))
+    assert "There is no job 'tea'" in refused(run("cron", "remove", "tea"), 1)
 
 
 def test_programs_are_told_the_next_moment(home: Path, run: Run) -> None:
@@ -52,7 +52,7 @@ def test_a_job_is_put_down_to_run_now_and_whoever_asks_is_told_that_nobody_does_
     told = {"platform": "telegram", "chat_id": "-100", "chat_type": "dm", "user_id": "-100"}
     assert json.loads(rows[0][5]) == told
     assert len(rows) == 2
-    assert "There is no job 'coffee'" in refused(run("cron", "run", "coffee"))
+    assert "There is no job 'coffee'" in refused(run("cron", "run", "coffee"), 1)
 
 
 @pytest.mark.on_file

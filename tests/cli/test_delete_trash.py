@@ -126,6 +126,21 @@ def test_the_days_in_the_trash_are_those_of_the_settings(run: Run, shelf: Path) 
     assert "for 1 day." in run("sessions", "delete", "alpha", "-y").stdout
 
 
+def test_what_is_deleted_is_data_for_programs_too(run: Run, shelf: Path) -> None:
+    refused = run("sessions", "delete", "alpha", "--json")
+    assert (refused.returncode, refused.stdout, "--yes" in refused.stderr) == (1, "", True)
+    done = run("sessions", "delete", "alpha", "child", "--yes", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
+    alpha, story = told["conversations"]
+    assert (alpha["title"], alpha["preview"], alpha["parts"]) == ("First", "This is alpha.", ["alpha"])
+    assert (story["id"], story["message_count"]) == ("a-grandchild", 3)
+    assert (told["purged"], told["dry_run"]) == (False, False)
+    purged = json.loads(run("sessions", "delete", "alpha", "--purge", "--yes", "--json").stdout)
+    assert ([one["id"] for one in purged["conversations"]], purged["purged"]) == (["alpha"], True)
+    assert "alpha" not in trashed(run)
+
+
 def test_several_go_at_once(run: Run, shelf: Path) -> None:
     result = run("sessions", "delete", "alpha", "beta", "--yes")
     assert result.stdout.endswith("2 conversations moved to the trash for 7 days.\n")

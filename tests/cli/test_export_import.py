@@ -166,7 +166,9 @@ def test_an_export_can_be_narrowed(run: Run, archive: Path, arguments: list[str]
 
 def test_where_nothing_fits_nothing_is_written(run: Run, archive: Path, tmp_path: Path) -> None:
     (tmp_path / "good.jsonl").write_text("from before")
-    result = run("sessions", "export", str(tmp_path / "good.jsonl"), "--source", "no", "--yes", SEGUE_HOME=str(archive))
+    result = run(
+        "sessions", "export", str(tmp_path / "good.jsonl"), "--source", "matrix", "--yes", SEGUE_HOME=str(archive)
+    )
     assert (result.returncode, result.stderr) == (1, "segue: No conversation fits; nothing was written.\n")
     assert (tmp_path / "good.jsonl").read_text() == "from before"
 
@@ -186,7 +188,7 @@ def test_a_target_that_cannot_be_written_is_a_sentence_and_leaves_nothing(
 ) -> None:
     (folder / "folder").mkdir()
     result = run("sessions", "export", os.path.join(folder, target), SEGUE_HOME=str(archive))
-    assert (result.returncode, result.stdout) == (1, "")
+    assert (result.returncode, result.stdout) == (2, "")
     assert len(result.stderr.splitlines()) == 1
     assert str(folder) in result.stderr
     assert [file.name for file in folder.rglob("*")] == ["folder"]
@@ -398,7 +400,7 @@ MALFORMED: dict[str, list[str | dict[str, Any]]] = {
         {"id": "m", "source": "cli", "messages": {}},
         {"id": "m", "source": "cli", "messages": ["Hi"]},
         {"id": "m", "source": "cli", "input_tokens": 2**63},
-        {"id": "m", "source": "cli", "archived": True},
+        {"id": "m", "source": "cli", "archived": "yes"},
         {"id": "m", "source": "cli", "segue_session": 2},
     ],
     "no message": [

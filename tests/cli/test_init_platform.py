@@ -100,7 +100,7 @@ def test_into_a_file_that_is_there_nothing_is_written(run: Run, home: Path) -> N
 
 def test_a_platform_that_there_is_not_is_refused_before_anything_is_made(run: Run, home: Path) -> None:
     done = run("init", "--platform", "pigeon")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "--platform takes " in done.stderr
     assert "telegram" in done.stderr
     assert not home.exists()

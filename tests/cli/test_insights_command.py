@@ -266,9 +266,9 @@ def test_an_empty_home_gets_a_kind_sentence(run: Run, home: Path) -> None:
 
 @pytest.mark.on_file
 def test_a_quiet_time_says_where_to_look(run: Run, office: Path) -> None:
-    result = run("insights", "--source", "nowhere", SEGUE_HOME=str(office))
+    result = run("insights", "--source", "matrix", SEGUE_HOME=str(office))
     assert (result.returncode, result.stdout) == (0, "")
-    assert result.stderr == "Nothing was said on nowhere in the last 30 days; --days looks further back.\n"
+    assert result.stderr == "Nothing was said on matrix in the last 30 days; --days looks further back.\n"
 
 
 @pytest.mark.on_file

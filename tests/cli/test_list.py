@@ -23,7 +23,7 @@ KEYS = {
     *("id", "title", "title_source", "first_line", "source", "kind", "agent", "model", "principal", "tags"),
     *("started_at", "ended_at", "end_reason", "last_active_at", "message_count", "tool_call_count"),
     *("input_tokens", "output_tokens", "total_tokens", "estimated_cost_usd", "context_tokens", "context_window"),
-    *("archived", "pinned", "parent_session_id", "spawned_by", "lane_key", "cwd"),
+    *("archived", "pinned", "preview", "parent_session_id", "spawned_by", "lane_key", "cwd"),
 }
 LONG_SOURCE = "a-platform-with-a-rather-long-name"
 TITLES = (
@@ -123,6 +123,10 @@ def days_ago(now: float, days: int) -> str:
         ("--since {two_days_ago}", "chat story-2 note"),
         ("--since {ten_days_ago}T12:30", "chat story-2 note plan"),
         ("--since {ten_days_ago} --active 60", "chat"),
+        ("--since 3h", "chat story-2 note"),
+        ("--after 120m", "chat story-2"),
+        ("--after 7d", "chat story-2 note plan"),
+        ("-n 2 --since 1w", "chat story-2"),
         ("--archived", "old"),
         ("--kind automation", "job"),
         ("--kind subagent", "errand"),
@@ -162,7 +166,10 @@ def test_the_json_rows_have_stable_keys_and_tags(run: Run, varied: Path, now: fl
     assert [row["tags"] for row in rows] == [["home", "work"], [], ["work"], []]
     chat = rows[0]
     assert (chat["title"], chat["first_line"], chat["source"]) == ("Alpha", "Hello there", "cli")
-    assert (chat["message_count"], chat["kind"], chat["agent"], chat["archived"]) == (2, "interactive", "main", 0)
+    assert (chat["message_count"], chat["kind"], chat["agent"], chat["archived"]) == (2, "interactive", "main", False)
+    assert {type(row[name]) for row in rows for name in ("archived", "pinned")} == {bool}
+    assert [row["preview"] for row in rows[:2]] == ["Hello there", "Hello there"]
+    assert rows[2]["preview"] == "Remember the milk. More of it. More of it. More of it. More…"
     assert chat["last_active_at"] == now - 300
 
 
@@ -224,6 +231,28 @@ def test_a_filter_that_fits_nothing_is_said_on_stderr(run: Run, varied: Path) ->
     assert (result.returncode, result.stdout) == (0, "")
     assert result.stderr.startswith("No conversation")
     assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["list", "--source"],
+        ["search", "hello", "--source"],
+        ["search", "hello", "--exclude-source"],
+        ["prune", "--source"],
+        ["export", "-", "--source"],
+        ["insights", "--source"],
+    ],
+)
+def test_a_platform_that_nobody_knows_is_bad_input(run: Run, varied: Path, command: list[str]) -> None:
+    """One that is installed, that the settings name or that a session is from is known, whatever is found."""
+    words = command if command[0] == "insights" else ["sessions", *command]
+    for name, meant in (("telegrm", "did you mean telegram?"), ("discrd", "did you mean discord?")):
+        refused = run(*words, name, SEGUE_HOME=str(varied))
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert refused.stderr == f"segue: There is no platform '{name}'; {meant}\n"
+    assert "known are" in run(*words, "☃", SEGUE_HOME=str(varied)).stderr
+    assert "There is no platform" not in run(*words, "discord", "--source", "matrix", SEGUE_HOME=str(varied)).stderr
 
 
 @pytest.mark.on_file

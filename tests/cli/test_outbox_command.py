@@ -53,6 +53,13 @@ def test_an_empty_outbox_says_so(run: Run) -> None:
     assert listed(run) == []
 
 
+def test_true_and_false_are_words_for_programs(home: Path, run: Run) -> None:
+    furnish(home, alice=("dead", 1))
+    (row,) = listed(run)
+    assert {name: row[name] for name in row if name.startswith("is_")} == {"is_repeat": False, "is_shown": False}
+    assert {type(row[name]) for name in row if name.startswith("is_")} == {bool}
+
+
 def test_what_was_not_delivered_is_listed(home: Path, run: Run) -> None:
     furnish(home, alice=("delivered", 1), bob=("dead", 1), carol=("pending", 0))
     assert states(run) == ["dead", "pending"]

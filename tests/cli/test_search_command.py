@@ -108,9 +108,9 @@ def test_its_own_options_stay_options(run: Run, home: Path) -> None:
         ("lisbon", "--offset", "-1"): "Invalid value for '--offset'",
         ("lisbon", "--role", "system"): "Invalid value for '--role'",
         ("--",): "Missing argument 'QUERY'.",
-        ("--after", "2026-W28-5", "x"): "'2026-W28-5' is no date; write it like 2025-03-05.",
-        ("--before", "20260710", "x"): "'20260710' is no date; write it like 2025-03-05.",
-        ("--before", "tomorrow", "x"): "'tomorrow' is no date; write it like 2025-03-05.",
+        ("--after", "2026-W28-5", "x"): "'2026-W28-5' is no date; write it like 2025-03-05, ",
+        ("--before", "20260710", "x"): "'20260710' is no date; write it like 2025-03-05, ",
+        ("--before", "tomorrow", "x"): "'tomorrow' is no date; write it like 2025-03-05, ",
     }
     for given, sentence in wrong.items():
         done = run("sessions", "search", *given)
@@ -141,6 +141,11 @@ def dated(home: Path) -> None:
     ("arguments", "expected"),
     [
         ("--after 2026-07-10", {"07-10"}),
+        ("--since 2026-07-10", {"07-10"}),
+        ("--since 2026-07-10T00:00", {"07-10"}),
+        ("--since 2026-07-09T23:45", {"07-10"}),
+        ("--before 2026-07-09T23:45", {"07-09", "01-10"}),
+        ("--since 7d", set()),
         ("--before 2026-07-10", {"07-09", "01-10"}),
         ("--before 2026-01-11", {"01-10"}),
         ("--after 2026-07-09 --before 2026-07-10", {"07-09"}),
@@ -253,7 +258,7 @@ def test_more_is_promised_only_where_there_may_be_more(run: Run) -> None:
 
 @pytest.mark.on_file
 def test_the_short_way_is_pointed_out(run: Run) -> None:
-    assert "did you mean 'segue sessions search'?" in run("search", "lisbon").stderr
+    assert "did you mean `segue sessions search`?" in run("search", "lisbon").stderr
 
 
 @pytest.mark.on_file

@@ -88,7 +88,7 @@ def test_closed_stdin_is_an_empty_one(home: Path, question: str) -> None:
     if question == "hello":
         assert (told.returncode, told.stdout) == (0, "You said: hello\n"), told.stderr
     else:
-        assert (told.returncode, told.stderr) == (1, "segue: The question is empty.\n")
+        assert (told.returncode, told.stderr) == (2, "segue: The question is empty.\n")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -132,7 +132,7 @@ def test_a_silent_pipe_is_named_and_waited_for(home: Path) -> None:
 def test_more_than_a_question_takes_is_refused(run: Run, home: Path) -> None:
     for question in ("hello", "-"):
         refused = run("-q", question, stdin="x" * (MAX_BYTES + 1))
-        assert (refused.returncode, refused.stdout) == (1, "")
+        assert (refused.returncode, refused.stdout) == (2, "")
         assert "stdin holds more than 1.0 MB" in refused.stderr
     with SessionDB(home / "state.db") as db:
         assert db.list_sessions_rich() == []
@@ -166,20 +166,20 @@ def test_an_answer_can_be_had_as_json(run: Run, home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "stdin", "part"),
+    ("arguments", "stdin", "part", "code"),
     [
-        (["-q", "break down"], "", "ValueError"),
-        (["-q", " "], "", "The question is empty."),
-        (["-q", "hello"], "x" * (MAX_BYTES + 1), "stdin holds more"),
-        (["-r", "nobody", "-q", "hello"], "", "'nobody'"),
-        (["-c", "-q", "hello"], "", "no conversation"),
-        (["-m", "no-such-model", "-q", "hello"], "", "no-such-model"),
+        (["-q", "break down"], "", "ValueError", 1),
+        (["-q", " "], "", "The question is empty.", 2),
+        (["-q", "hello"], "x" * (MAX_BYTES + 1), "stdin holds more", 2),
+        (["-r", "nobody", "-q", "hello"], "", "'nobody'", 1),
+        (["-c", "-q", "hello"], "", "no conversation", 1),
+        (["-m", "no-such-model", "-q", "hello"], "", "no-such-model", 1),
     ],
 )
-def test_a_failure_is_in_the_json(run: Run, arguments: list[str], stdin: str, part: str) -> None:
+def test_a_failure_is_in_the_json(run: Run, arguments: list[str], stdin: str, part: str, code: int) -> None:
     failed = run(*arguments, "--json", stdin=stdin)
     told = json.loads(failed.stdout)
-    assert failed.returncode == 1
+    assert failed.returncode == code
     assert failed.stderr == ""
     assert part in told["error"]
     assert set(told) == {"session_id", "title", "answer", "model", "usage", "error"}

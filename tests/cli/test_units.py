@@ -123,7 +123,7 @@ def test_a_path_that_no_unit_can_hold_is_refused(run: Run, home: Path, tmp_path:
     folder = tmp_path / "two\nlines"
     folder.mkdir()
     done = run("gateway", "unit", "systemd", "--folder", str(folder))
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "cannot stand in a unit" in done.stderr
 
 

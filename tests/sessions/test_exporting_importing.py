@@ -470,6 +470,17 @@ def test_whatever_can_come_in_comes_out_as_it_came(store: Store, data: dict[str,
     assert bring(store, line).outcome is Outcome.UNCHANGED
 
 
+@pytest.mark.parametrize(("said", "stored"), [(True, 1), (1, 1), (False, 0), (0, 0)])
+def test_true_and_false_are_words_of_an_export_and_numbers_of_older_ones(
+    store: Store, said: object, stored: int
+) -> None:
+    bring(store, {"id": "marked", "source": "cli", "archived": said, "pinned": said})
+    session = store.read(ME, get_session, "marked")
+    assert (repr(session.archived), repr(session.pinned)) == (str(stored), str(stored))
+    exported = json.loads(export(store, "marked"))
+    assert (exported["archived"] is bool(stored), exported["pinned"] is bool(stored)) == (True, True)
+
+
 def test_little_is_enough(store: Store) -> None:
     messages = [
         {"role": "system", "content": "be good"},
@@ -818,7 +829,7 @@ def test_a_line_that_is_no_session_is_refused(store: Store, line: str | bytes) -
         {"input_tokens": 2**63},
         {"input_tokens": -(2**64)},
         {"message_count": "many"},
-        {"archived": True},
+        {"archived": 1.0},
         {"archived": "yes"},
         {"archived": 7},
         {"pinned": -1},

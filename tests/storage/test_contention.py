@@ -1,5 +1,6 @@
 """Several at one file: who waits, for how long, and who need not."""
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from segue.storage.checkpoints import CHECKPOINT_EVERY
 from segue.storage.patience import patiently
 from segue.storage.sqlite import SqliteEngine
 from segue.storage.store import SqlStore
+from segue.storage.waiting import A_READER, tell_wait, tell_waits_to
 
 
 @pytest.fixture
@@ -69,6 +71,34 @@ def test_patience_ends_with_a_sentence(hurried: None, home: Path) -> None:
         other.execute("COMMIT")
         store.write(OWNER_AT_CONSOLE, starting.create_session, Session("a", "cli", started_at=1.0))
     other.close()
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(0.9, 0), (5.0, 1)])
+def test_what_is_waited_for_is_told_once_after_a_second(
+    seconds: float, told: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, heard = [0.0], list[str]()
+
+    def sleep(pause: float) -> None:
+        clock[0] += pause
+
+    def attempt(_left: float) -> None:
+        if clock[0] < seconds:
+            raise StoreBusy("held")
+
+    monkeypatch.setattr(patience, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=sleep))
+    tell_waits_to(heard.append)
+    try:
+        patiently(attempt, awaited="a friend")
+    finally:
+        tell_waits_to(None)
+    assert heard == ["Waiting for a friend."] * told
+
+
+def test_waiting_is_in_the_log_when_nobody_is_to_be_told(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    tell_wait(A_READER)
+    assert caplog.messages == ["Waiting for another process that is reading the database."]
 
 
 def test_waiting_is_by_chance_within_bounds_and_ends_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:

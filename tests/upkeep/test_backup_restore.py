@@ -111,7 +111,7 @@ def test_a_single_wrong_byte_is_noticed_and_nothing_is_changed(kept: Path, home:
     data[beginning + int(database.compress_size * at)] ^= 0x40
     kept.write_bytes(data)
     done = run("restore", str(kept), "--yes")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert str(kept) in done.stderr
     assert "Traceback" not in done.stderr
     assert "Which roses?" in run("sessions", "show", "Garden").stdout
@@ -225,10 +225,10 @@ def test_other_files_are_refused_in_a_sentence(tmp_path: Path, run: Run) -> None
         assert done.returncode != 0
         assert "Traceback" not in done.stderr
         assert str(file) in done.stderr
-    assert run("backup", str(tmp_path)).returncode == 1
+    assert run("backup", str(tmp_path)).returncode == 2
     SessionDB().close()
     done = run("backup", str(tmp_path / "no" / "folder.zip"))
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "could not be written" in done.stderr
 
 

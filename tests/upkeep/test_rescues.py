@@ -239,7 +239,7 @@ def test_odd_names_are_backed_up_and_impossible_ones_are_named(home: Path, tmp_p
     with open(os.fsencode(home) + b"/memory/\xff", "w"):
         pass
     done = run("backup", str(tmp_path / "c.zip"))
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "rename it first" in done.stderr
 
 
@@ -276,7 +276,7 @@ def test_a_backup_takes_the_place_of_no_device_or_pipe(home: Path, tmp_path: Pat
     SessionDB().close()
     os.mkfifo(tmp_path / "pipe")
     done = run("backup", str(tmp_path / "pipe"), "--yes")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "is not an ordinary file" in done.stderr
     assert (tmp_path / "pipe").is_fifo()
 
@@ -356,5 +356,5 @@ def test_a_restore_that_cannot_be_finished_says_so(kept: Path, home: Path, tmp_p
     (tmp_path / "elsewhere").mkdir()
     (home / "attachments").symlink_to(tmp_path / "elsewhere")
     done = run("restore", str(kept), "--yes")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "is a link" in done.stderr

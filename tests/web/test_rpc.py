@@ -85,7 +85,7 @@ def test_a_conversation_is_named_marked_and_removed(door: OpenDoor) -> None:
         patched = await door.ask(
             token, "sessions.patch", id=session_id, title="My trip", pinned=True, add_tags=["a", "b"], remove_tags=["a"]
         )
-        assert (patched["title"], patched["pinned"], patched["tags"]) == ("My trip", 1, ["b"])
+        assert (patched["title"], patched["pinned"], patched["tags"]) == ("My trip", True, ["b"])
         assert (await door.ask(token, "sessions.resolve", name="My trip"))["id"] == session_id
         got = await door.ask(token, "sessions.get", id=session_id)
         assert (got["tip"], got["parts"]) == (session_id, [session_id])

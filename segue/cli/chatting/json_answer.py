@@ -5,6 +5,7 @@ from functools import reduce
 from typing import Any
 
 from segue.cli.chatting.piping import Pipe
+from segue.cli.exit_codes import exit_code
 from segue.cli.output import note, show_json
 from segue.core.errors import SegueError
 from segue.core.events import Compressed, Done, Event, Failed, ModelCalled, Note, Reply, Text
@@ -18,7 +19,7 @@ def print_answer(ask: Callable[["JsonAnswer"], int]) -> int:
     try:
         code = ask(answer)
     except SegueError as error:
-        answer.error, code = str(error), 1
+        answer.error, code = str(error), exit_code(error)
     show_json(answer.as_dict())
     return code
 

@@ -22,7 +22,7 @@ from segue.cli.chatting.standing import Standing
 from segue.config import Settings
 from segue.config.chat_settings import Approval, ResumeDisplay
 from segue.core.commands import Command, Unknown, parse
-from segue.core.errors import Invalid, SegueError
+from segue.core.errors import Invalid, NotFound, SegueError
 from segue.core.events import CarryOn, Done, Event, Failed, Note, Steered, ToolCall, ToolFinished
 from segue.core.messages import SUMMARY_SEQ, Spot
 from segue.core.preferences import Verbosity
@@ -34,6 +34,7 @@ from segue.sessions.commanding.helping import unknown
 from segue.sessions.finding import get_session
 from segue.sessions.reading import transcript_of
 from segue.storage.store import SqlStore
+from segue.storage.waiting import tell_waits_to
 
 _LONGEST_NAME = 60
 
@@ -70,6 +71,9 @@ class Room:
     async def enter(self, prompt: Prompt | None) -> None:
         """Go where the person wants to be; whoever answers meanwhile can ask them already."""
         self._prompt = prompt
+        if prompt is not None:
+            loop = asyncio.get_running_loop()
+            tell_waits_to(lambda sentence: loop.call_soon_threadsafe(self._tell, sentence))
         await self._open.begin()
         await self._go()
 
@@ -77,7 +81,7 @@ class Room:
         answer: Answer | None = None
         name = self._begin.name
         if self._begin.is_latest and (name := await self._chat.find_latest()) is None:
-            raise Invalid("There is no conversation to go on with yet; `segue` begins one.")
+            raise NotFound("There is no conversation to go on with yet; `segue` begins one.")
         if name is not None and self._begin.is_branch:
             answer = await self._chat.branch(name, is_exact=self._begin.is_exact)
             self._screen.say("" if self._is_single else answer.text)
@@ -110,6 +114,8 @@ class Room:
         self._chat.abandon()
 
     async def leave(self) -> None:
+        if self._prompt is not None:
+            tell_waits_to(None)
         session = await self._chat.session()
         await self._open.close()
         if session is not None and isinstance(self._screen, JsonAnswer):

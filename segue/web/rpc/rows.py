@@ -17,6 +17,7 @@ class SessionRow(Closed):
     title: str | None
     title_source: str | None
     first_line: str
+    preview: str = Field(description="The first line, short enough for a list.")
     source: str
     kind: str
     agent: str
@@ -34,8 +35,8 @@ class SessionRow(Closed):
     estimated_cost_usd: float | None
     context_tokens: int | None
     context_window: int | None
-    archived: int
-    pinned: int
+    archived: bool
+    pinned: bool
     parent_session_id: str | None
     spawned_by: str | None
     lane_key: str | None
@@ -96,7 +97,7 @@ class LaneWhole(LaneRow):
 
 
 _OF_OWNERS = ("host", "pid")
-_SHOWN = (*Listed._fields, "total_tokens", "tags")
+_SHOWN = (*Listed._fields, "preview", "total_tokens", "tags")
 
 
 def session_row(row: dict[str, Any]) -> SessionRow:
