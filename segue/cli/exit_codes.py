@@ -1,6 +1,6 @@
 """What a command ends with. 0 is success; batch and the doctor say with 1 that not everything is well."""
 
-from segue.core.errors import Invalid, SegueError
+from segue.core.errors import Invalid, SegueError, WrongState
 
 FAILED = 1
 """The input was understood, and what it asks for was not done: not there, refused, in use, or a fault."""
@@ -12,4 +12,5 @@ INTERRUPTED = 130
 
 def exit_code(error: SegueError) -> int:
     """Return the code for what Segue says no to."""
-    return BAD_INPUT if isinstance(error, Invalid) else FAILED
+    is_bad_input = isinstance(error, Invalid) and not isinstance(error, WrongState)
+    return BAD_INPUT if is_bad_input else FAILED

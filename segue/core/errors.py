@@ -4,7 +4,7 @@ SegueError
 ├── NotFound            SessionNotFound (SessionTrashed) · MessageNotFound · LaneNotFound
 ├── Ambiguous           a prefix or a name that fits several sessions (AmbiguousLane: or several lanes)
 ├── Invalid             TitleTooLong · TitleTaken · InvalidKey · InvalidSource · InvalidMessage · InvalidSession
-│                       InvalidSettings
+│                       InvalidSettings · WrongState
 ├── InUse               somebody else is at work there (OpenElsewhere: who is named; LeaseLost: and took over from us)
 ├── FileFault           a file could not be written, for a reason that has nothing to do with its name
 ├── ModelError          NoModel · BadKey · UnknownModel · RateLimited · ContextOverflow
@@ -148,6 +148,10 @@ class InvalidMessage(Invalid):
 
 class InvalidSession(Invalid):
     """A session that cannot be created or taken in like this."""
+
+
+class WrongState(Invalid):
+    """What is named is there, and is in no state in which that can be done to it."""
 
 
 class InvalidSettings(Invalid):

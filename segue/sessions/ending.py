@@ -4,7 +4,7 @@ The right to the session, and to the lane it is open in, is taken, used and let 
 """
 
 from segue.core.background import ProcessState
-from segue.core.errors import InvalidSession
+from segue.core.errors import WrongState
 from segue.core.inbox import InboxState
 from segue.core.leases import Lease, lane_lease, session_lease
 from segue.core.sessions import Session, standing
@@ -27,7 +27,7 @@ def end_on_request(tx: Transaction, wanted: str, now: float, hand: Hand) -> Sess
     """
     session = get_session(tx, find_tip(tx, get_id(tx, wanted)))
     if not session.is_open:
-        raise InvalidSession(f"Session {session.id} is not open ({standing(session)}).")
+        raise WrongState(f"Session {session.id} is not open ({standing(session)}).")
     taken = seize(tx, session, hand)
     close_left_turn(tx, session.id, now)
     if lane := tx.lanes.find_by_session(session.id):

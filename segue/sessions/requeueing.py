@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from segue.core.errors import Invalid, NotFound
+from segue.core.errors import NotFound, WrongState
 from segue.core.inbox import ERASED, UNANSWERED, Entry, InboxState
 from segue.core.leases import Run, lane_lease, session_lease
 from segue.core.messages import Spot
@@ -63,9 +63,9 @@ def retryable(tx: Transaction, ids: Iterable[int], is_gone: IsGone = _nobody_is_
     entries = _with_their_turns(tx, _named(tx, ids), is_gone)
     for entry in entries:
         if entry.state not in _RETRIED and not _is_cut_off(tx, entry, is_gone):
-            raise Invalid(f"Message {entry.id} {_WHY_NOT[InboxState(entry.state)]}; nothing was changed.")
+            raise WrongState(f"Message {entry.id} {_WHY_NOT[InboxState(entry.state)]}; nothing was changed.")
         if entry.origin == ERASED:
-            raise Invalid(f"The words of message {entry.id} were removed for good; nothing was changed.")
+            raise WrongState(f"The words of message {entry.id} were removed for good; nothing was changed.")
     return entries
 
 
@@ -87,7 +87,7 @@ def cancellable(tx: Transaction, ids: Iterable[int], is_gone: IsGone = _nobody_i
     entries = _with_their_turns(tx, _named(tx, ids), is_gone)
     for entry in entries:
         if entry.state not in _CANCELLED and not _is_cut_off(tx, entry, is_gone):
-            raise Invalid(f"Message {entry.id} {_WHY_NOT[InboxState(entry.state)]}; nothing was changed.")
+            raise WrongState(f"Message {entry.id} {_WHY_NOT[InboxState(entry.state)]}; nothing was changed.")
     return entries
 
 

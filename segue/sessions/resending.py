@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from segue.core.errors import Invalid, NotFound
+from segue.core.errors import NotFound, WrongState
 from segue.core.outbox import Letter, OutboxState
 from segue.ports.store import Transaction
 from segue.sessions.delivering import MOST_ATTEMPTS
@@ -27,7 +27,7 @@ def resendable(tx: Transaction, ids: Iterable[int]) -> list[Letter]:
     letters = [_named(tx, number) for number in sorted(set(ids))]
     for letter in letters:
         if letter.state != OutboxState.DEAD:
-            raise Invalid(f"Piece {letter.id} {_WHY_NOT[OutboxState(letter.state)]}; nothing was changed.")
+            raise WrongState(f"Piece {letter.id} {_WHY_NOT[OutboxState(letter.state)]}; nothing was changed.")
     return letters
 
 

@@ -85,7 +85,7 @@ def test_an_export_from_before_holds_everything_that_a_prune_takes_away(run: Run
 
 def test_open_conversations_end_by_command_all_or_none(run: Run, shelf: Path) -> None:
     refused = run("sessions", "end", "open", "old")
-    assert (refused.returncode, refused.stdout) == (2, "")
+    assert (refused.returncode, refused.stdout) == (1, "")
     assert "Session old is not open (ended: user_exit)" in refused.stderr
     would = run("sessions", "end", "Open", "--dry-run")
     assert would.stdout == "1 conversation would be ended: open.\n"
