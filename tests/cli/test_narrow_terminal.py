@@ -45,7 +45,7 @@ def test_what_is_read_there_fits_and_keeps_what_matters(terminal: Terminal, home
     terminal.send("/quit")
     terminal.until(SEVENTH, "ready>")
     terminal.send(f"clear; {SEGUE} backup {home.parent / 'b.zip'}")
-    screen = terminal.until("and\nverified.")
+    screen = terminal.until("verified.\n", "ready>")
     assert sum("Backing up" in line for line in screen.splitlines()) <= 1, "the bar is drawn on one line"
     terminal.send(f"clear; {SEGUE} sessions delete {SEVENTH} --yes")
     terminal.until("1 conversation moved to the trash for 7\ndays.")

@@ -45,8 +45,12 @@ def test_the_words_of_a_title_are_one_value(typed: str, joined: list[str]) -> No
 @pytest.fixture
 def lineage(db: SessionDB) -> SessionDB:
     """`my project` in two parts, and another conversation that was active later."""
-    said = [{"role": "user", "content": "first part"}, {"role": "assistant", "content": "yes"}]
-    summary = [{"seq": 0, "role": "user", "content": "a summary"}, {"seq": 1, "role": "user", "content": "second part"}]
+    at = {"timestamp": 1.0}
+    said = [{"role": "user", "content": "first part", **at}, {"role": "assistant", "content": "yes", **at}]
+    summary = [
+        {"seq": 0, "role": "user", "content": "a summary", **at},
+        {"seq": 1, "role": "user", "content": "second part", **at},
+    ]
     first = {"id": "one", "title": "my project", "messages": said, "ended_at": 2.0, "end_reason": "compression"}
     second = {"id": "two", "title": "my project #2", "messages": summary, "parent_session_id": "one"}
     later = [{"role": "user", "content": "later", "timestamp": 9.0}]
