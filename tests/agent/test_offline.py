@@ -465,7 +465,8 @@ def test_a_store_that_fails_is_told_in_its_own_sentence(store: SqlStore) -> None
             raise StoreBusy("Others hold the store; try again.")
 
     agent = OfflineAgent(Busy(), OWNER, lambda: NOW, lambda: UTC)  # type: ignore[arg-type]
-    assert run(agent, Task("here", "", [row("user", "tea")])) == [Failed("Others hold the store; try again.")]
+    (failed,) = run(agent, Task("here", "", [row("user", "tea")]))
+    assert failed == Failed("Others hold the store; try again.", StoreBusy.public_text)
 
 
 @on_sqlite

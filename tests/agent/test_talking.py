@@ -158,7 +158,8 @@ def test_stopping_cancels_what_waits_and_says_so(store: SqlStore) -> None:
 
     async def work() -> None:
         events = await place.say("soup")
-        assert events[-2:] == [Note("Not said any more: and leeks"), Done(was_stopped=True)]
+        told = "Not said any more: and leeks"
+        assert events[-2:] == [Note(told, told), Done(was_stopped=True)]
         assert heard(place) == []
 
     run(place, work)

@@ -22,7 +22,14 @@ OF_SQLITE = {
     *("connection", "examining", "faults", "guards", "ownership", "repairing", "resting", "salvaging"),
     *("search_blocks", "search_index", "sqlite", "sqlite_search"),
 }
-OF_POSTGRES = {"postgres", "postgres_connection", "postgres_schema", "postgres_search", "postgres_sequences"}
+OF_POSTGRES = {
+    "postgres",
+    "postgres_connection",
+    "postgres_locks",
+    "postgres_schema",
+    "postgres_search",
+    "postgres_sequences",
+}
 FILES = sorted(ROOT.rglob("*.py"))
 
 
