@@ -41,7 +41,7 @@ def test_what_is_read_there_fits_and_keeps_what_matters(terminal: Terminal, home
     terminal.send(f"clear; {SEGUE} sessions show {SEVENTH}")
     terminal.until("◆ Assistant\n  #2 · ", " · stopped\nOnce")
     terminal.send(f"clear; {SEGUE} -c my project with quite a long name")
-    terminal.until("was\ncompressed; this is where it goes on.", "╭─ my project with quite a long n… #7 ─╮", "#7 ·…")
+    terminal.until("compressed; this is where it goes", "╭─ my project with quite a long n… #7 ─╮", "#7 ·…")
     terminal.send("/quit")
     terminal.until(SEVENTH, "ready>")
     terminal.send(f"clear; {SEGUE} backup {home.parent / 'b.zip'}")

@@ -53,7 +53,6 @@ REFUSED = """
     gateway stop
     gateway restart
     backup leeks.zip
-    -r
 """
 
 

@@ -102,6 +102,6 @@ def test_a_number_is_the_beginning_of_an_id(run: Run, lineage: SessionDB) -> Non
 @pytest.mark.on_file
 def test_a_list_to_choose_from_needs_a_terminal(run: Run, home: Path) -> None:
     done = run("-r")
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("segue: -r opens a list to choose from, which needs a terminal;")
     assert not home.exists()
