@@ -56,6 +56,8 @@ def open_for_reading(chosen: Settings | None = None) -> SqlStore:
     if not has_store(chosen):
         from segue.app.empty_store import EmptyStore  # slow to load, and only a new user needs it
 
+        if os.path.lexists(chosen.home):
+            guards.check_folder(chosen.home)
         return EmptyStore()
     try:
         store = open_store(read_only=True, chosen=chosen)

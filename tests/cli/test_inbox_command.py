@@ -99,8 +99,8 @@ def test_dead_and_refused_messages_wait_again(home: Path, run: Run) -> None:
     done = run("inbox", "retry", str(ids["refused"]), str(ids["dead"]))
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "2 messages wait again.")
     assert states(run) == ["waiting", "running", "waiting", "waiting"]
-    assert "waits already" in refused(run("inbox", "retry", str(ids["dead"])), 2)
-    assert "was answered" in refused(run("inbox", "retry", str(ids["done"])), 2)
+    assert "waits already" in refused(run("inbox", "retry", str(ids["dead"])))
+    assert "was answered" in refused(run("inbox", "retry", str(ids["done"])))
     assert "no message 999" in refused(run("inbox", "retry", "999"))
 
 
@@ -136,7 +136,7 @@ def test_what_a_living_process_answers_is_not_cancelled(home: Path, run: Run) ->
     ids = furnish(home)
     with opened(home) as store:
         hold(store, lane_lease(CAROL), live_run(store))
-    assert "is being answered" in refused(run("inbox", "cancel", str(ids["running"]), str(ids["waiting"]), "--yes"), 2)
+    assert "is being answered" in refused(run("inbox", "cancel", str(ids["running"]), str(ids["waiting"]), "--yes"))
     assert states(run) == ["dead", "running", "waiting", "refused"]
     run("inbox", "cancel", str(ids["dead"]), str(ids["refused"]), "--yes")
     assert states(run) == ["running", "waiting"]

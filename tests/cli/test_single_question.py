@@ -93,7 +93,11 @@ def test_closed_stdin_is_an_empty_one(home: Path, question: str) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_session_of_a_question(home: Path, number: signal.Signals) -> None:
-    process = started(home, "-q", "please wait", stdin=subprocess.DEVNULL)
+    before = signal.signal(number, signal.SIG_DFL)  # the tests may have been started by nohup
+    try:
+        process = started(home, "-q", "please wait", stdin=subprocess.DEVNULL)
+    finally:
+        signal.signal(number, before)
     wait_until(lambda: ask(home, RUNNING), "the answer")
     process.send_signal(number)
     assert process.wait(DEADLINE) == -number

@@ -7,7 +7,7 @@ import pytest
 from lane_rows import ALICE, answered, begin, cut_off, found, hold, live_run, say
 
 from segue.core.background import Process, ProcessState
-from segue.core.errors import InUse, InvalidSession
+from segue.core.errors import InUse, WrongState
 from segue.core.leases import Run, lane_lease, session_lease
 from segue.core.messages import draft
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
@@ -70,7 +70,7 @@ def test_an_open_session_is_ended_by_id_and_by_title(store: SqlStore, wanted: st
 def test_what_is_not_open_is_refused_with_its_state(store: SqlStore) -> None:
     open_one(store)
     store.write(OWNER, end_on_request, "a", NOW, HAND)
-    with pytest.raises(InvalidSession, match=r"Session a is not open \(ended: user_request\)\."):
+    with pytest.raises(WrongState, match=r"Session a is not open \(ended: user_request\)\."):
         store.write(OWNER, end_on_request, "a", NOW + 1, HAND)
     assert state_of(store, "a") == (NOW, ENDED)
 

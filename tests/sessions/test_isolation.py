@@ -101,6 +101,7 @@ def every_table(asker: Asker) -> dict[str, Any]:
     return {
         "Sessions.find": each(tx.sessions.find, asker.ids),
         "Sessions.with_prefix": each(lambda prefix: tx.sessions.with_prefix(prefix, 50), ["", "z", *asker.ids]),
+        "Sessions.titles": tx.sessions.titles(),
         "Sessions.titled": each(tx.sessions.titled, asker.titles),
         "Sessions.open_in_lane": each(
             lambda key: [tx.sessions.open_in_lane(key, *them) for them in itertools.product(PEOPLE, PLACES)],
