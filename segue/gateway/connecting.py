@@ -117,6 +117,8 @@ class Connection:
             lease = await self._take_lease()
             if lease is not None:
                 try:
+                    if self._is_listener:  # which may have been connected before the lease was ours to note it under
+                        await self._note()
                     await work()
                     await self._note()
                 finally:

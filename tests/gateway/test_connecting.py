@@ -28,6 +28,7 @@ from segue.gateway.probing import Probe
 from segue.ports.platform import Intake, Post, Sent
 from segue.ports.store import Transaction
 from segue.sessions.delivering import Envelope, Posting, post
+from segue.sessions.watching import watch
 from segue.storage.store import SqlStore
 from segue.testing import ScriptedPlatform, Stage
 from segue.testing.platform import TRAITS
@@ -173,6 +174,28 @@ def test_what_is_called_listens_in_every_gateway_and_one_of_them_sends(store: Sq
 
     building.run(work)
     assert stage.posted_to("alice") == ["You said: hello"]
+
+
+def test_what_listened_before_the_lease_was_ours_is_known_as_connected(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("segue.gateway.connecting.STEADY_SECONDS", 3600.0)
+    stage = Stage()
+    platform = ScriptedPlatform(stage, traits=TRAITS._replace(is_listener=True))
+    building = Building(store, stage, only=[platform], is_gone=lambda _: False)
+    link = building.gateway.connections[0].link
+    store.write(OWNER, _held_elsewhere)
+
+    def is_connected() -> bool:
+        watched = store.read(OWNER, watch, lambda _: False)
+        return [row.state for row in watched.platforms] == [LinkState.CONNECTED]
+
+    async def work() -> None:
+        await until(lambda: link.is_up)
+        store.write(OWNER, lambda tx: tx.leases.change_run("other", ended_at=1.0))
+        await until(is_connected, "the status of the platform")
+
+    building.run(work)
 
 
 @pytest.mark.on_file
