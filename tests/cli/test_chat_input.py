@@ -554,6 +554,16 @@ def test_a_question_takes_the_place_of_the_line_and_one_key_answers_it(terminal:
     at.until("rm -rf soup\nAllow? all\n\nThe answer was all.\n\n●", BELOW)
 
 
+def test_a_question_offers_every_answer_on_a_narrow_terminal(terminal: Open) -> None:
+    at = terminal(40)
+    at.until("●\n")
+    at.type("agree")
+    at.press("Enter")
+    at.until("Allow? [y]es  [n]o  ", " s\n[a]ll commands of this conversation")
+    at.type("n")
+    at.until("Allow? no\n\nThe answer was no.")
+
+
 def test_a_pasted_megabyte_is_one_message(terminal: Open, tmp_path: Path) -> None:
     (tmp_path / "large").write_text("a line that somebody copied\n" * 36_000)
     at = terminal(80)

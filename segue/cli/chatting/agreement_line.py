@@ -24,7 +24,8 @@ class AgreementLine:
         self._seconds = seconds
         self._is_open = False
         self._given: Agreement | None = None
-        window = Window(FormattedTextControl(self._line), height=1, dont_extend_height=True, always_hide_cursor=True)
+        text = FormattedTextControl(self._line)
+        window = Window(text, wrap_lines=True, dont_extend_height=True, always_hide_cursor=True)
         self._app: Application[None] = Application(
             Layout(window),
             key_bindings=self._keys(),
@@ -80,7 +81,12 @@ class AgreementLine:
         if not self._is_open:
             return [("bold", "Allow? ")]
         left = max(round(self._shown_at + self._seconds - time.monotonic()), 0)
-        return [("bold", "Allow? "), ("", f"[y]es  [n]o  {all_of(self._kind)}"), ("fg:ansibrightblack", f"  {left} s")]
+        to_all, seconds = all_of(self._kind), f"  {left} s"
+        is_wide = len(f"Allow? [y]es  [n]o  {to_all}{seconds}") < self._app.output.get_size().columns
+        head: Fragments = [("bold", "Allow? "), ("", "[y]es  [n]o")]
+        if is_wide:
+            return [*head, ("", f"  {to_all}"), ("fg:ansibrightblack", seconds)]
+        return [*head, ("fg:ansibrightblack", seconds), ("", f"\n{to_all}")]
 
 
 def _ignore(_event: KeyPressEvent) -> None:
