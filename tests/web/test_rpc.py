@@ -311,6 +311,7 @@ def test_what_is_no_request_is_told_so(door: OpenDoor) -> None:
             answer = (await door.post(said, token)).json()
             assert answer["error"]["code"] == code, said
             assert "\n" not in answer["error"]["message"], said
+            assert "Value error" not in answer["error"]["message"], said
 
     door.serve(work)
 

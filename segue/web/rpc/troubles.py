@@ -63,5 +63,10 @@ def _wrong(error: ValidationError, names: Iterable[str]) -> str:
     """The first thing that is wrong, with its place; never what was given, which may be anything."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     where = ".".join(str(part) for part in first["loc"]) or "params"
-    told = f"{where} is no parameter" if first["type"] == "extra_forbidden" else f"{where}: {first['msg']}"
+    told = f"{where} is no parameter" if first["type"] == "extra_forbidden" else f"{where}: {_sentence(first['msg'])}"
     return shorten(one_line(f"{told}; it takes {', '.join(names) or 'none'}."), _LONGEST)
+
+
+def _sentence(message: str) -> str:
+    """The words of a validator of ours, without what pydantic puts before them."""
+    return message.removeprefix("Value error, ")
