@@ -18,7 +18,7 @@ from segue.sessions.tokens import give_token, take_token_back
 
 _TOKENS = [
     *(Column("Name", 1), Column("Scope"), Column("For"), Column("Made", yields=2)),
-    *(Column("Last used", yields=1), Column("Good until", yields=3)),
+    *(Column("Last used", yields=1), Column("Expires", yields=3)),
 ]
 _MOST_DAYS = 36_500
 
@@ -90,7 +90,7 @@ def _cells(one: Credential, now: float) -> list[str]:
 
 def _end(one: Credential, now: float) -> str:
     if one.expires_at is None:
-        return "it is revoked"
+        return "never"
     return datetime.fromtimestamp(one.expires_at, UTC).astimezone().strftime("%Y-%m-%d %H:%M") + (
         "" if one.is_good(now) else ", over"
     )

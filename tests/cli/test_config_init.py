@@ -191,6 +191,8 @@ def test_a_token_for_programs_is_made_once_and_shown_once(run: Run, home: Path) 
     assert "segue_" not in run("init").stdout
     kept = json.loads(run("tokens", "list", "--json").stdout)
     assert [(one["name"], one["scope"], one["principal"]) for one in kept] == [("me", "write", "owner")]
+    expires = run("tokens", "list").stdout.splitlines()[-1].split()[-1]
+    assert expires == "never"
     run("tokens", "revoke", "me")
     run("tokens", "add", "other")
     assert "segue_" not in run("init").stdout
