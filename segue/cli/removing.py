@@ -127,7 +127,7 @@ def prune(
         removals = store.read(OWNER_AT_CONSOLE, _prunable, before, source, idle)
         if not removals and not as_json:
             which = "unused" if include_idle else "ended"
-            note(f"No {which} conversation has been quiet for {older_than:g} days.")
+            note(f"No {which} conversation has been quiet for {_in_days(older_than)}.")
             return
         if not as_json:
             _preview_pruning(removals)
@@ -283,6 +283,10 @@ def _forget_typed(typed: set[str], tell: Callable[[str], None]) -> None:
 def _check_days(days: float) -> None:
     if not 0 <= days <= _MAX_DAYS:
         raise Invalid(f"--older-than takes a number of days, not {days}.")
+
+
+def _in_days(days: float) -> str:
+    return f"{days:g} day{'' if days == 1 else 's'}"
 
 
 def _table(entries: list[TrashEntry]) -> None:

@@ -66,6 +66,7 @@ def test_prune_takes_what_is_ended_and_quiet_and_nothing_else(run: Run, shelf: P
     assert run("sessions", "prune", "--yes").stdout.endswith("1 conversation moved to the trash for 7 days.\n")
     assert names(run) == before - {"old"}
     assert "No ended conversation" in run("sessions", "prune", "--yes").stderr
+    assert "for 1 day." in run("sessions", "prune", "--older-than", "1", "--source", "telegram", "--yes").stderr
     run("sessions", "unpin", "kept")
     assert run("sessions", "prune", "--source", "telegram", "--yes").stdout == ""
     assert run("sessions", "prune", "--older-than", "0.5", "--yes").stdout.endswith(
