@@ -102,7 +102,7 @@ def confirm(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise Refused("Nothing was changed: there is nobody to ask. Add --yes to go ahead.")
+        raise Refused("Nothing was changed: stdin is not a terminal, so there is no way to confirm; pass --yes.")
     if not click.confirm(printable(question), default=False, err=True):
         raise Refused("Nothing was changed.")
 

@@ -109,7 +109,7 @@ def test_everything_dead_is_retried_when_somebody_agrees(home: Path, run: Run) -
         dead = [died(store, "one"), died(store, "two", "bob")]
         say(store, "waits", "carol")
     assert run("inbox", "retry", "--all-dead", "--dry-run").stdout.endswith("Nothing was changed.\n")
-    assert "Add --yes" in refused(run("inbox", "retry", "--all-dead"))
+    assert "pass --yes" in refused(run("inbox", "retry", "--all-dead"))
     assert states(run) == ["dead", "dead", "waiting"]
     told = json.loads(run("inbox", "retry", "--all-dead", "--yes", "--json").stdout)
     assert [(one["id"], one["state"], one["turn_id"]) for one in told["messages"]] == [
@@ -123,7 +123,7 @@ def test_messages_are_cancelled_by_number_or_by_lane(home: Path, run: Run) -> No
     with opened(home) as store:
         first, second, other = say(store, "one"), say(store, "two"), say(store, "three", "bob")
     assert run("inbox", "cancel", str(first.id), "--dry-run").stdout.endswith("Nothing was changed.\n")
-    assert "Add --yes" in refused(run("inbox", "cancel", str(first.id)))
+    assert "pass --yes" in refused(run("inbox", "cancel", str(first.id)))
     assert run("inbox", "cancel", str(first.id), "--yes").stdout.splitlines()[-1] == "1 message is cancelled."
     told = json.loads(run("inbox", "cancel", "--lane", ALICE, "--yes", "--json").stdout)
     assert [(one["id"], one["reason"]) for one in told["messages"]] == [(second.id, "It was cancelled at the console.")]

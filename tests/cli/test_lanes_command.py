@@ -108,7 +108,7 @@ def test_a_reset_begins_a_new_conversation_and_keeps_the_old(home: Path, run: Ru
     (before,) = lanes(run)
     dry = run("lanes", "reset", "alice", "--dry-run")
     assert dry.stdout.endswith("Nothing was changed.\n")
-    assert "Add --yes" in refused(run("lanes", "reset", "alice"))
+    assert "pass --yes" in refused(run("lanes", "reset", "alice"))
     assert lanes(run) == [before]
     done = run("lanes", "reset", "alice", "--yes")
     assert (done.returncode, done.stderr) == (0, "")

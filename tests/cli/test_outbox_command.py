@@ -90,7 +90,7 @@ def test_a_dead_piece_is_sent_again_and_one_that_may_have_arrived_as_such(home: 
 def test_everything_dead_is_sent_again_when_somebody_agrees(home: Path, run: Run) -> None:
     numbers = furnish(home, alice=("dead", 1), bob=("dead", 1))
     assert run("outbox", "retry", "--all", "--dry-run").stdout.endswith("Nothing was changed.\n")
-    assert "Add --yes" in refused(run("outbox", "retry", "--all"))
+    assert "pass --yes" in refused(run("outbox", "retry", "--all"))
     assert states(run) == ["dead", "dead"]
     told = json.loads(run("outbox", "retry", "--all", "--yes", "--json").stdout)
     assert [(one["id"], one["state"]) for one in told["pieces"]] == [(number, "pending") for number in numbers]

@@ -74,7 +74,7 @@ def test_what_was_there_can_be_brought_back(kept: Path, home: Path, run: Run) ->
     (home / "memory" / "MEMORY.md").write_text("likes tulips")
     asked = run("restore", str(kept))
     assert asked.returncode == 1
-    assert "Add --yes" in asked.stderr
+    assert "pass --yes" in asked.stderr
     assert run("sessions", "show", "Later").returncode == 0
     done = run("restore", str(kept), "--yes")
     assert done.returncode == 0, done.stderr
