@@ -89,6 +89,11 @@ def test_a_row_is_exactly_as_wide_as_its_heading_whatever_it_says(text: str, wid
         assert not any(unicodedata.category(character) == "Cc" for character in drawn)
 
 
+def test_a_title_that_is_the_first_line_is_shown_once() -> None:
+    row = row_of(listed_row(title="Lisbon", first_line="Lisbon"))
+    assert "".join(piece for piece, _ in row_pieces(row, widths(100), NOW)).count("Lisbon") == 1
+
+
 def test_every_cell_of_the_list_is_used_when_there_is_room() -> None:
     for width in range(26, 200):
         columns = widths(width)

@@ -166,12 +166,12 @@ def row_pieces(row: Row, columns: Widths, now: float) -> list[tuple[str, Style]]
 
 
 def _name(row: Row, width: int) -> list[tuple[str, Style]]:
-    """The title, and where there is room what was said; without a title only that."""
+    """The title, and where there is room what was said, unless it is the same; without a title only that."""
     said = line(unmarked(row.hits[0].snippet)) if row.hits else row.beginning
     if not row.title:
         return [(fitted(said or "—", width), Style.QUIET)]
     room = width - cell_len(row.title) - len(_GAP)
-    if room < _ROOM_FOR_BEGINNING or not said:
+    if room < _ROOM_FOR_BEGINNING or said in ("", row.title):
         return [(fitted(shorten_title(row.title, width, cut), width), Style.TITLE)]
     return [(row.title + _GAP, Style.TITLE), (fitted(said, room), Style.QUIET)]
 
