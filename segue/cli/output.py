@@ -28,15 +28,21 @@ class Refused(SegueError):
     """Somebody was asked and did not agree."""
 
 
+NOTHING = "—"
+"""What stands in a cell that has nothing to say."""
+
+
 class Column(NamedTuple):
     """A column of a table. With a weight it shares the space that is left; otherwise it is as wide as it needs.
 
-    A column with `yields` makes room when the terminal is too narrow, the highest first.
+    A column with `yields` makes room when the terminal is too narrow, the highest first. Its cells then stand in for
+    the empty ones of the column that it `fills`.
     """
 
     name: str
     weight: int = 0
     yields: int = 0
+    fills: str = ""
 
 
 def say(text: str = "", *, bold: bool = False, dim: bool = False, fg: str | None = None, nl: bool = True) -> None:
@@ -71,10 +77,24 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
     """A table that fits the terminal. In a pipe it is as wide as it needs."""
     cells = [[one_line(cell) for cell in row] for row in rows]
     shown, widths = _layout(columns, cells, line_width())
+    if cells != (filled := _filled(columns, cells, shown)):
+        cells = filled
+        shown, widths = _layout(columns, cells, line_width())
     say(_line([columns[at].name for at in shown], widths), bold=True)
     say("─" * (sum(widths) + _GAP * (len(widths) - 1)), dim=True)
     for row in cells:
         say(_line([row[at] for at in shown], widths))
+
+
+def _filled(columns: Sequence[Column], rows: list[list[str]], shown: Sequence[int]) -> list[list[str]]:
+    """The rows, with what stands in a hidden column where the one that it fills has nothing."""
+    names = [column.name for column in columns]
+    hidden = [(at, names.index(column.fills)) for at, column in enumerate(columns) if column.fills and at not in shown]
+    filled = [list(row) for row in rows]
+    for row in filled:
+        for source, target in hidden:
+            row[target] = row[source] if row[target] == NOTHING and row[source] else row[target]
+    return filled
 
 
 def pages(lines: Iterator[str]) -> None:

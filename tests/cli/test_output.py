@@ -126,6 +126,14 @@ def test_the_number_of_a_title_survives_a_narrow_column(capsys: pytest.CaptureFi
     assert cells_of_titles == ["my project… #7", "語語語語… #12", "no number her…", "a b c #7"]
 
 
+@pytest.mark.usefixtures("narrow")
+def test_what_a_hidden_column_says_stands_where_the_other_is_empty(capsys: pytest.CaptureFixture[str]) -> None:
+    columns = [Column("Title", 2), Column("Preview", 3, yields=2, fills="Title"), Column("ID")]
+    table(columns, [["Lisbon", "Which week?", "1" * 25], ["—", "Which hotel?", "2" * 25], ["—", "", "3" * 25]])
+    lines = capsys.readouterr().out.splitlines()[2:]
+    assert [line.rsplit(maxsplit=1)[0] for line in lines] == ["Lisbon", "Which hotel?", "—"]
+
+
 def test_a_pipe_is_not_cut(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever terminal shows the errors: whoever reads is another program."""
     monkeypatch.delenv("COLUMNS", raising=False)
