@@ -107,7 +107,7 @@ COMMANDS = (
     ),
     Spec(
         *("undo", _GOING_BACK, Takes.WORD, "[HOW MANY]", "take back the last turns"),
-        "What you said last and all that followed falls silent, as if it had not been said; nothing is deleted.",
+        "Hides your last message and all that followed from the agent and from search; nothing is deleted.",
         "/undo 2",
     ),
     Spec(
