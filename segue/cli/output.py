@@ -226,12 +226,14 @@ def wrapped(text: str) -> str:
 def _wrap(line: str, width: int) -> list[str]:
     if cell_len(line) <= width:
         return [line]
+    words = line.lstrip(" ")
+    indent = line.removesuffix(words)
     pieces, current = [], ""
-    for word in line.split(" "):
-        longer = f"{current} {word}" if current else word
+    for word in words.split(" "):
+        longer = f"{current} {word}" if current else indent + word
         if current and cell_len(longer) > width:
             pieces.append(current)
-            longer = word
+            longer = indent + word
         current = longer
     return [*pieces, current]
 

@@ -45,8 +45,8 @@ def status(there: "Asked | None", as_json: bool) -> None:
         say(f"Config    {facts['config'] or 'none; defaults are in force (`segue init` writes one)'}")
     say(f"Model     {one_line(facts['model'] or _NO_MODEL)}")
     say(f"Database  {facts['database']}, {facts['database_bytes'] / 1_000_000:,.1f} MB")
-    say(f"          {count(facts['sessions'], 'session')}, {count(facts['messages'], 'message')}", nl=False)
-    say(f", {count(facts['lanes'], 'lane')}, {facts['trash']:,} in the trash")
+    amounts = [count(facts[noun + "s"], noun) for noun in ("session", "message", "lane")]
+    say(f"          {', '.join(amounts)}, {facts['trash']:,} in the trash")
     _tell_gateway(facts)
     for notice in facts["notices"]:
         say(f"Notice    {notice}", fg="yellow")

@@ -38,6 +38,8 @@ def terminal(db: SessionDB, home: Path) -> Iterator[Terminal]:
 def test_what_is_read_there_fits_and_keeps_what_matters(terminal: Terminal, home: Path) -> None:
     terminal.send(f"clear; {SEGUE} sessions list")
     terminal.until(f"my project… #7  {SEVENTH}")
+    terminal.send(f"clear; {SEGUE} status")
+    terminal.until("          2 sessions, 4 messages, 0\n          lanes, 0 in the trash\nGateway   not running")
     terminal.send(f"clear; {SEGUE} sessions show {SEVENTH}")
     terminal.until("◆ Assistant\n  #2 · ", " · stopped\nOnce")
     terminal.send(f"clear; {SEGUE} -c my project with quite a long name")
