@@ -109,7 +109,8 @@ class BlockSource:
         return ids
 
     def _is_next(self, block: Block, other: Block) -> bool:
-        return (other.low >> BLOCK_BITS) - (block.low >> BLOCK_BITS) == (-1 if self._newest_first else 1)
+        """Whether nothing lies between them, not even what was loaded of the other one."""
+        return other.high + 1 == block.low if self._newest_first else block.high + 1 == other.low
 
     def _rest_of(self, block: Block, end: int) -> Block | None:
         """What of a block was not loaded, when its beginning was."""

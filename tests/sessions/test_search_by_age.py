@@ -76,7 +76,7 @@ def _small_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searching, "RANKED", 5)
     monkeypatch.setattr(postgres_search, "CHUNK", 6)
     monkeypatch.setattr(time_order, "ENOUGH", 2)
-    for name, number in [("CHUNK", 6), ("FEW_MORE", 2), ("MANY", 12)]:
+    for name, number in [("CHUNK", 3), ("FEW_MORE", 1), ("MANY", 12)]:  # less than a block, as in the product
         monkeypatch.setattr(search_blocks, name, number)
 
 
@@ -185,3 +185,22 @@ def test_messages_of_one_moment_are_in_the_order_in_which_they_were_stored(
     settled()
     assert contents(ask(store, "lisbon", sort=Sort.NEW, limit=3)) == ["lisbon 699", "lisbon 698", "lisbon 697"]
     assert contents(ask(store, "lisbon", sort=Sort.OLD, limit=3)) == ["lisbon 1", "lisbon 2", "lisbon 3"]
+
+
+@pytest.mark.parametrize("sort", [Sort.NEW, Sort.OLD])
+def test_a_block_that_was_read_in_part_is_not_read_again_with_the_one_beside_it(store: SqlStore, sort: Sort) -> None:
+    """Four blocks of ids whose times are mixed; the first that is read has more matches than are read at once."""
+    sign = 1 if sort is Sort.NEW else -1
+    ages = [*[("other", 90_000.0)] * 255]  # the first block has the ids from 0, and ids begin with 1
+    ages += [("lisbon", 100.0 if number >= 60 else 10_000.0) for number in range(256)]
+    ages += [("lisbon" if number < 10 else "other", 5_000.0) for number in range(256)]
+    ages += [("lisbon", 80_000.0)] * 256
+    if sort is Sort.OLD:
+        ages = [*[("other", 90_000.0)], *ages[::-1]][:1023]
+    store.write(OWNER, begin)
+    said = [Said("a", number, NOW - DAY - sign * age, text) for number, (text, age) in enumerate(ages, 1)]
+    store.write(OWNER, take, said)
+    store.index_all()
+    wanted = sorted((one.at, one.seq) for one in said if one.text == "lisbon")[::-sign]
+    found = ask(store, "lisbon", sort=sort, limit=len(wanted)).hits
+    assert [(hit.found.timestamp, hit.found.seq) for hit in found] == wanted
