@@ -13,14 +13,16 @@ from hypothesis import strategies as st
 from postgres_server import Emptied
 from waiting import DEADLINE
 
+from segue.core.matching import Found
 from segue.core.messages import State, draft
 from segue.core.query import parse
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.sessions import Kind, Session
-from segue.ports.store import Transaction
+from segue.ports.store import Narrowing, Transaction
 from segue.sessions import searching
 from segue.sessions.searching import Answer, Sort, Wish, search
 from segue.storage import postgres_search, schema, search_blocks, search_index, sqlite_search, time_order
+from segue.storage.search import SqlSearch
 from segue.storage.sqlite import SqliteEngine
 from segue.storage.store import SqlStore
 
@@ -204,3 +206,22 @@ def test_a_block_that_was_read_in_part_is_not_read_again_with_the_one_beside_it(
     wanted = sorted((one.at, one.seq) for one in said if one.text == "lisbon")[::-sign]
     found = ask(store, "lisbon", sort=sort, limit=len(wanted)).hits
     assert [(hit.found.timestamp, hit.found.seq) for hit in found] == wanted
+
+
+def test_what_was_said_at_another_time_is_left_out_before_it_is_read(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    found = SqlSearch._found
+
+    def noting(self: SqlSearch, ids: list[int], narrowing: Narrowing) -> list[Found]:
+        read.extend(ids)
+        return found(self, ids, narrowing)
+
+    store.write(OWNER, begin)
+    said = [Said("a", number, (NOW if number % 2 else OLD) + number, f"lisbon {number}") for number in range(1, 2_001)]
+    store.write(OWNER, take, said)
+    store.index_all()
+    monkeypatch.setattr(SqlSearch, "_found", noting)
+    assert contents(ask(store, "lisbon after:2033-01-01", sort=Sort.OLD, limit=2)) == ["lisbon 1", "lisbon 3"]
+    assert len(read) <= 2 * search_blocks.CHUNK
