@@ -138,34 +138,13 @@ class Serving:
         keys = settings.key_rules
         freshness = timedelta(seconds=settings.agent.auto_continue_freshness)
         house = House(Rules(keys, settings.reset_policies, freshness), posting, self._prompt)
-        staff = Staff(
-            agent_for=self._agent_for,
-            agrees=self._agreeing,
-            compression=self._compression,
-            new_session_id=app.new_session_id,
-            queue=settings.queue.on,
-            showing=self.onlookers.showing,
-            seen=self._observing.seen,
-            turn_seconds=settings.agent.turn_timeout,
-            freshness=settings.agent.auto_continue_freshness,
-            ended=self._name,
-        )
-        means = Means(
-            self._reading,
-            self._situated,
-            self._compress,
-            restart,
-            settings.stop_suspends,
-            settings.queue.on,
-            self._parts,
-        )
         routing = Routing(keys, self._access_on, settings.queue.on, self._agent_of, self._reading, posting)
         hooks = Hooks(load(Group.HOOKS), self._observing.counters.hear)
         self.gateway: Gateway = assemble(
             Grounds(store, run, is_gone, is_alone=not settings.is_on_server and errand is None, errand=errand),
             house,
-            staff,
-            means,
+            self._staff(),
+            self._means(restart),
             routing,
             platforms,
             settings.agent.drain_timeout,
@@ -176,6 +155,31 @@ class Serving:
         self._tell = hooks.tell
         self.gateway.questions = self._agreements
         self.probe = Probe(self.gateway, self._observing.counters)
+
+    def _staff(self) -> Staff:
+        return Staff(
+            agent_for=self._agent_for,
+            agrees=self._agreeing,
+            compression=self._compression,
+            new_session_id=app.new_session_id,
+            queue=self._settings.queue.on,
+            showing=self.onlookers.showing,
+            seen=self._observing.seen,
+            turn_seconds=self._settings.agent.turn_timeout,
+            freshness=self._settings.agent.auto_continue_freshness,
+            ended=self._name,
+        )
+
+    def _means(self, restart: Callable[[], None]) -> Means:
+        return Means(
+            self._reading,
+            self._situated,
+            self._compress,
+            restart,
+            self._settings.stop_suspends,
+            self._settings.queue.on,
+            self._parts,
+        )
 
     def _access_on(self, platform: str) -> AccessRules | None:
         """Who may speak; at the doors of programs whoever has the secret may."""

@@ -15,8 +15,11 @@ from segue.core.errors import Invalid, unwritten
 
 def check_replacing(file: Path, *, yes: bool) -> None:
     """Ask before a file that holds something is replaced; where nobody can be asked, it stays as it is."""
-    if yes or not file.is_file() or not file.stat().st_size:
-        return
+    try:
+        if yes or not file.is_file() or not file.stat().st_size:
+            return
+    except OSError as error:
+        raise unwritten(file, error) from error
     if not sys.stdin.isatty():
         raise Refused(f"{file} exists already and was left as it is; --yes replaces it.")
     confirm(f"{file} exists already. Replace it?", yes=False)
@@ -29,10 +32,10 @@ def opened(file: Path) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    target = file.resolve()  # a link stays a link
-    if target.is_dir():
-        raise Invalid(f"{target} is a folder; name a file to write to.")
+    target = Path(os.path.realpath(file))  # a link stays a link
     try:
+        if target.is_dir():
+            raise Invalid(f"{target} is a folder; name a file to write to.")
         with target.open("wb") if target.exists() and not target.is_file() else _complete(target) as stream:
             yield stream
     except OSError as error:

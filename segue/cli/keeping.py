@@ -13,7 +13,7 @@ from segue.cli.groups import DestructiveCommand
 from segue.cli.options import AS_JSON, DRY_RUN, REPLACE, YES
 from segue.cli.output import confirm, note, progress, say, show_json
 from segue.config import Settings
-from segue.core.errors import Invalid, NotFound, StoreReadOnly
+from segue.core.errors import Invalid, NotFound, StoreReadOnly, unwritten
 from segue.core.moments import ago
 from segue.core.text import count, size
 from segue.storage import guards
@@ -93,10 +93,13 @@ def _opened(settings: Settings) -> SqlStore:
 
 
 def _check_target(file: Path, *, yes: bool) -> None:
-    if file.is_dir():
-        raise Invalid(f"{file} is a folder; name a file to write to.")
-    if file.exists() and not file.is_file():
-        raise Invalid(f"{file} is not an ordinary file, so a backup cannot take its place and be read back.")
+    try:
+        if file.is_dir():
+            raise Invalid(f"{file} is a folder; name a file to write to.")
+        if str(file) == "-" or (file.exists() and not file.is_file()):
+            raise Invalid(f"{file} is not an ordinary file, so a backup cannot take its place and be read back.")
+    except OSError as error:
+        raise unwritten(file, error) from error
     check_replacing(file, yes=yes)
 
 

@@ -36,12 +36,14 @@ class _Moment(click.ParamType[float]):
 
 
 class _Days(click.ParamType[float]):
-    """A number of days, or a span such as 30d, 2w or 12h."""
+    """A number of days, or a span such as 30d, 2w or 12h; never minutes."""
 
     name = "DAYS"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         span = find_span(str(value))
+        if str(value).strip().lower().endswith("m"):  # minutes, which somebody may take for months
+            self.fail(f"{value!r} would be minutes; write an age in days, such as 30 or 30d", param, ctx)
         try:
             return float(value) if span is None else span / DAY
         except ValueError:

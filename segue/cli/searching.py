@@ -3,7 +3,7 @@
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from difflib import get_close_matches
 from functools import partial
 from itertools import chain, pairwise
@@ -71,11 +71,18 @@ class FreeWords(click.Command):
                     if not rest:
                         return super().parse_args(ctx, [argument])  # which says what is missing
                     options.append(rest.popleft())
-            elif argument.partition("=")[0] in known and argument.startswith("--"):
+            elif _has_value(argument, known):
                 options.append(argument)
             else:
                 words.append(argument)
         return super().parse_args(ctx, [*options, "--", *words])
+
+
+def _has_value(argument: str, known: Collection[str]) -> bool:
+    """True of an option that is written together with its value: `--limit=5` or `-n5`."""
+    if argument.startswith("-n"):
+        return argument[2:].isdecimal()
+    return argument.startswith("--") and argument.partition("=")[0] in known
 
 
 def _is_word(argument: str, rest: Sequence[str]) -> bool:

@@ -67,7 +67,8 @@ def _get_meant(tx: Transaction, wanted: str) -> _Meant:
         return _Meant(holder, is_titled=True)
     if (found := find_id(tx, wanted)) is not None:
         return _Meant(found)
-    if any(wanted == one.session_id or title_key(one.title or "") == title_key(title) for one in tx.trash.listed()):
+    key = title_key(title)
+    if any(wanted == one.session_id or (key and title_key(one.title or "") == key) for one in tx.trash.listed()):
         raise SessionTrashed(wanted)
     known = tx.sessions.titles() if titles is None else titles
     raise SessionNotFound(wanted, near_titles(wanted, [one.title for one in known]))

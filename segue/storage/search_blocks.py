@@ -33,6 +33,16 @@ Propose = Callable[[int, int, int], list[int]]
 Read = Callable[[list[int]], list[Found]]
 
 
+class Span(NamedTuple):
+    """From when to when messages are wanted: what is not of this time is left out before its text is read."""
+
+    since: float
+    until: float
+
+
+ALWAYS = Span(-inf, inf)
+
+
 class Block(NamedTuple):
     """What is left of a block of ids."""
 
@@ -45,11 +55,20 @@ class BlockSource:
     """Messages between two ids. The ids are followed as long as they are in the order of time, then single blocks."""
 
     def __init__(
-        self, executor: Executor, propose: Propose, read: Read, low: int, high: int, *, newest_first: bool
+        self,
+        executor: Executor,
+        propose: Propose,
+        read: Read,
+        low: int,
+        high: int,
+        *,
+        span: Span = ALWAYS,
+        newest_first: bool,
     ) -> None:
         self._db = executor
         self._propose = propose
         self._read = read
+        self._span = span
         self._newest_first = newest_first
         self._size = CHUNK
         self._groups = 0
@@ -109,7 +128,8 @@ class BlockSource:
         return ids
 
     def _is_next(self, block: Block, other: Block) -> bool:
-        return (other.low >> BLOCK_BITS) - (block.low >> BLOCK_BITS) == (-1 if self._newest_first else 1)
+        """Whether nothing lies between them, not even what was loaded of the other one."""
+        return other.high + 1 == block.low if self._newest_first else block.high + 1 == other.low
 
     def _rest_of(self, block: Block, end: int) -> Block | None:
         """What of a block was not loaded, when its beginning was."""
@@ -178,8 +198,10 @@ class BlockSource:
 
     def _without_words(self, ids: list[int]) -> list[Loaded]:
         """Only when messages were said. The statement is the same for any number of them, and compiled once."""
-        sql = "SELECT timestamp, id FROM messages WHERE id IN (SELECT value FROM json_each(:ids))"
-        rows = self._db.rows(sql, {"ids": json.dumps(ids)})
+        sql = """
+            SELECT timestamp, id FROM messages
+            WHERE id IN (SELECT value FROM json_each(:ids)) AND timestamp >= :since AND timestamp < :until"""
+        rows = self._db.rows(sql, self._span._asdict() | {"ids": json.dumps(ids)})
         if self._newest_first:
             return [Loaded((timestamp, number), number) for timestamp, number in rows]
         return [Loaded((-timestamp, -number), number) for timestamp, number in rows]

@@ -11,7 +11,6 @@ a search in one person's few sessions, among a million messages of others, is on
 import json
 from collections.abc import Collection, Iterable
 from hashlib import blake2b
-from math import inf
 from typing import NamedTuple
 
 from segue.core.errors import IndexDamaged
@@ -20,7 +19,7 @@ from segue.core.sessions import Kind
 from segue.core.tokens import fold, is_dense, tokens_of
 from segue.storage.schema import BLOCK_BITS
 from segue.storage.search import Asked, Bounds, Entry, SqlSearch
-from segue.storage.search_blocks import BlockSource
+from segue.storage.search_blocks import ALWAYS, BlockSource, Span
 from segue.storage.search_index import TABLE, create_index, fill_blocks, index_errors
 from segue.storage.search_query import FTS5
 from segue.storage.sql import ALL, Condition, batches
@@ -125,7 +124,8 @@ class SqliteSearch(SqlSearch):
             return self._matching(wanted, low, high, size, newest_first=asked.newest_first)
 
         wanted = "" if expression is None else _narrowed(expression, asked.bounds)
-        return BlockSource(self._db, propose, asked.read, low, high, newest_first=asked.newest_first)
+        span, newest_first = _span(asked.bounds), asked.newest_first
+        return BlockSource(self._db, propose, asked.read, low, high, span=span, newest_first=newest_first)
 
     def _add_ids(self, where: Condition, ids: Collection[int]) -> None:
         """As one value, so that the statement is the same for any number of them, and compiled once."""
@@ -144,16 +144,15 @@ class SqliteSearch(SqlSearch):
         if last == 0 or (bounds.since is None and bounds.until is None):
             return 0, last
         sql = "SELECT MIN(block), MAX(block) FROM search_blocks WHERE newest >= :since AND oldest < :until"
-        since = -inf if bounds.since is None else bounds.since
-        until = inf if bounds.until is None else bounds.until
         with index_errors():
-            low, high = self._db.rows(sql, {"since": since, "until": until})[0]
+            low, high = self._db.rows(sql, _span(bounds)._asdict())[0]
         return (1, 0) if low is None else (low << BLOCK_BITS, min(last, ((high + 1) << BLOCK_BITS) - 1))
 
     def _unordered(self, after: int, asked: Asked) -> list[Loaded]:
         """The messages behind an id, of which no block says anything, in the order of time."""
         where = Condition()
         where.add("id > :after", after=after)
+        where.add("timestamp >= :since AND timestamp < :until", **_span(asked.bounds)._asdict())
         if asked.bounds.sessions is not None:
             where.add_membership("session_id", asked.bounds.sessions)
         order = "DESC" if asked.newest_first else "ASC"
@@ -190,6 +189,11 @@ class SqliteSearch(SqlSearch):
         order = "DESC" if newest_first else "ASC"
         sql = f"SELECT {name} FROM {table} WHERE {where.sql} ORDER BY {name} {order} LIMIT :size"
         return [row[0] for row in self._db.rows(sql, where.parameters | {"size": size})]
+
+
+def _span(bounds: Bounds) -> Span:
+    since = ALWAYS.since if bounds.since is None else bounds.since
+    return Span(since, ALWAYS.until if bounds.until is None else bounds.until)
 
 
 def _narrowed(expression: str, bounds: Bounds) -> str:

@@ -17,6 +17,7 @@ MAX_AT_A_CUT = 200
 
 ENOUGH = 50
 """Messages that are waited for before they are read, for many small questions cost more than a few large ones."""
+_READ_AT_ONCE = 201  # messages that are given at once: as many as are ranked, and one that tells of more
 _LISTED = 500  # messages of a list that are read at once
 
 
@@ -83,7 +84,8 @@ def in_order(sources: Sequence[Source], time_left: Callable[[], float]) -> Itera
         final += reversed(pending[first:])
         del pending[first:]
         if len(final) >= ENOUGH or not left:
-            yield Part(final)
+            for at in range(0, len(final), _READ_AT_ONCE):
+                yield Part(final[at : at + _READ_AT_ONCE])
             final = []
 
 

@@ -110,6 +110,26 @@ def test_a_disk_that_is_full_has_the_code_1(run: Run, pair: Path) -> None:
 
 
 @pytest.mark.on_file
+@pytest.mark.on_file
+@pytest.mark.parametrize("yes", [[], ["--yes"]])
+@pytest.mark.parametrize("command", [["sessions", "export"], ["backup"], ["insights", "--html"]])
+def test_a_name_that_no_file_can_have_has_the_code_2(
+    run: Run, pair: Path, tmp_path: Path, command: list[str], yes: list[str]
+) -> None:
+    (tmp_path / "circle.html").symlink_to(tmp_path / "circle.html")
+    for name in (tmp_path / f"{'a' * 300}.html", tmp_path / "circle.html" / "page.html"):
+        result = run(*command, str(name), *yes, SEGUE_HOME=str(pair))
+        assert result.returncode == 2, result.stderr
+        assert f"{name} could not be written: " in one_sentence(result)
+
+
+@pytest.mark.on_file
+def test_a_backup_is_not_written_to_stdout(run: Run, pair: Path) -> None:
+    result = run("backup", "-", SEGUE_HOME=str(pair))
+    assert result.returncode == 2
+    assert "not an ordinary file" in one_sentence(result)
+
+
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [

@@ -161,7 +161,7 @@ def test_an_age_can_be_said_as_a_span(run: Run, shelf: Path, span: str, found: s
 
 
 @pytest.mark.on_file
-@pytest.mark.parametrize("days", ["-1", "nan", "inf", "long ago", "5y"])
+@pytest.mark.parametrize("days", ["-1", "nan", "inf", "long ago", "5y", "6m"])
 def test_an_age_that_is_none_is_refused(run: Run, shelf: Path, days: str) -> None:
     result = run("sessions", "prune", f"--older-than={days}", "--yes")
     assert (result.returncode, result.stdout) == (2, "")

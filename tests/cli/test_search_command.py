@@ -66,6 +66,9 @@ def test_no_query_is_an_error(run: Run, query: str) -> None:
         (("rm", "-rf"), "rm -rf build"),
         (("--foo",), "try --foo"),
         (("--limit", "1", "-rf", "build"), "rm -rf build"),
+        (("-n1", "-rf", "build"), "rm -rf build"),
+        (("-rf", "build", "-n", "1"), "rm -rf build"),
+        (("find", "-name"), "find -name x"),
         (("rm", "-rf", "--json"), "rm -rf build"),
         (("-zh",), "tar -zh"),
         (("--", "--json"), "give it --json"),
@@ -83,6 +86,7 @@ def test_what_is_no_option_is_a_word(run: Run, home: Path, arguments: tuple[str,
             "give it --json",
             "df -h",
             "git -- file",
+            "find -name x",
             "rm rf foo zh h",
         ):
             db.append_message("notes", "user", text)

@@ -228,6 +228,15 @@ def test_what_is_in_the_trash_is_said_to_be_there_in_other_letters_too(store: St
     assert store.write(ME, restore_conversation, typed).session_ids == ["A"]
 
 
+@pytest.mark.parametrize("wanted", ["", " ", "\x00"])
+def test_what_means_nothing_is_not_an_untitled_one_in_the_trash(store: Store, wanted: str) -> None:
+    begin(store, "a")
+    store.write(ME, discard_conversation, "a", 9.0)
+    with pytest.raises(SessionNotFound) as refusal:
+        store.read(ME, get_id, wanted)
+    assert not isinstance(refusal.value, SessionTrashed)
+
+
 def test_exactly_the_named_part_can_be_had(lineage: Store) -> None:
     second = lineage.read(ME, get_session, "b").title or ""
     assert [lineage.read(ME, get_named, typed) for typed in ("my project", second, "b")] == ["a", "b", "b"]

@@ -13,14 +13,16 @@ from hypothesis import strategies as st
 from postgres_server import Emptied
 from waiting import DEADLINE
 
+from segue.core.matching import Found
 from segue.core.messages import State, draft
 from segue.core.query import parse
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.sessions import Kind, Session
-from segue.ports.store import Transaction
+from segue.ports.store import Narrowing, Transaction
 from segue.sessions import searching
 from segue.sessions.searching import Answer, Sort, Wish, search
 from segue.storage import postgres_search, schema, search_blocks, search_index, sqlite_search, time_order
+from segue.storage.search import SqlSearch
 from segue.storage.sqlite import SqliteEngine
 from segue.storage.store import SqlStore
 
@@ -76,7 +78,7 @@ def _small_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searching, "RANKED", 5)
     monkeypatch.setattr(postgres_search, "CHUNK", 6)
     monkeypatch.setattr(time_order, "ENOUGH", 2)
-    for name, number in [("CHUNK", 6), ("FEW_MORE", 2), ("MANY", 12)]:
+    for name, number in [("CHUNK", 3), ("FEW_MORE", 1), ("MANY", 12)]:  # less than a block, as in the product
         monkeypatch.setattr(search_blocks, name, number)
 
 
@@ -185,3 +187,41 @@ def test_messages_of_one_moment_are_in_the_order_in_which_they_were_stored(
     settled()
     assert contents(ask(store, "lisbon", sort=Sort.NEW, limit=3)) == ["lisbon 699", "lisbon 698", "lisbon 697"]
     assert contents(ask(store, "lisbon", sort=Sort.OLD, limit=3)) == ["lisbon 1", "lisbon 2", "lisbon 3"]
+
+
+@pytest.mark.parametrize("sort", [Sort.NEW, Sort.OLD])
+def test_a_block_that_was_read_in_part_is_not_read_again_with_the_one_beside_it(store: SqlStore, sort: Sort) -> None:
+    """Four blocks of ids whose times are mixed; the first that is read has more matches than are read at once."""
+    sign = 1 if sort is Sort.NEW else -1
+    ages = [*[("other", 90_000.0)] * 255]  # the first block has the ids from 0, and ids begin with 1
+    ages += [("lisbon", 100.0 if number >= 60 else 10_000.0) for number in range(256)]
+    ages += [("lisbon" if number < 10 else "other", 5_000.0) for number in range(256)]
+    ages += [("lisbon", 80_000.0)] * 256
+    if sort is Sort.OLD:
+        ages = [*[("other", 90_000.0)], *ages[::-1]][:1023]
+    store.write(OWNER, begin)
+    said = [Said("a", number, NOW - DAY - sign * age, text) for number, (text, age) in enumerate(ages, 1)]
+    store.write(OWNER, take, said)
+    store.index_all()
+    wanted = sorted((one.at, one.seq) for one in said if one.text == "lisbon")[::-sign]
+    found = ask(store, "lisbon", sort=sort, limit=len(wanted)).hits
+    assert [(hit.found.timestamp, hit.found.seq) for hit in found] == wanted
+
+
+def test_what_was_said_at_another_time_is_left_out_before_it_is_read(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    found = SqlSearch._found
+
+    def noting(self: SqlSearch, ids: list[int], narrowing: Narrowing) -> list[Found]:
+        read.extend(ids)
+        return found(self, ids, narrowing)
+
+    store.write(OWNER, begin)
+    said = [Said("a", number, (NOW if number % 2 else OLD) + number, f"lisbon {number}") for number in range(1, 2_001)]
+    store.write(OWNER, take, said)
+    store.index_all()
+    monkeypatch.setattr(SqlSearch, "_found", noting)
+    assert contents(ask(store, "lisbon after:2033-01-01", sort=Sort.OLD, limit=2)) == ["lisbon 1", "lisbon 3"]
+    assert len(read) <= 2 * search_blocks.CHUNK
