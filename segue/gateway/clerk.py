@@ -14,16 +14,15 @@ from segue.core.keys import KeyRules, parse_key
 from segue.core.lifecycle import Lane
 from segue.core.messages import Spot
 from segue.core.preferences import Preferences, decode
-from segue.core.principals import scope_in
 from segue.core.queueing import QueueRules
 from segue.core.reading import Reading
-from segue.core.scope import OWNER, Principal, Scope
+from segue.core.scope import OWNER, Scope
 from segue.core.sessions import Session
 from segue.gateway.at_work import logged_for
 from segue.gateway.holding import LaneHolder
 from segue.hookspecs import Tell, nobody
 from segue.ports.store import Transaction
-from segue.sessions.answering import House, is_waiting
+from segue.sessions.answering import House, admitted_to, is_waiting
 from segue.sessions.commanding.acts import Answer, Compress, Offer, Redone, Restart, Situation, Undone
 from segue.sessions.commanding.helping import unknown
 from segue.sessions.lane_commands import Errand, carry_out, finish, refuse, refuse_while_answering
@@ -106,7 +105,7 @@ class Clerk:
             sentence = unknown(command) if command else "This is no command."
             await self._refuse(holder, entry, sentence)
             return
-        scope = scope_in(parse_key(entry.lane_key, self._keys.main_key), Principal(entry.person))
+        scope = admitted_to(entry).scope
         errand = Errand(entry, command, self._means.stop_suspends)
         situated = partial(self._situated, holder, entry, scope)
         is_everywhere = command.name in EVERYWHERE and entry.person == OWNER
