@@ -102,6 +102,7 @@ def every_table(asker: Asker) -> dict[str, Any]:
         "Sessions.find": each(tx.sessions.find, asker.ids),
         "Sessions.with_prefix": each(lambda prefix: tx.sessions.with_prefix(prefix, 50), ["", "z", *asker.ids]),
         "Sessions.titled": each(tx.sessions.titled, asker.titles),
+        "Sessions.titles": tx.sessions.titles(),
         "Sessions.open_in_lane": each(
             lambda key: [tx.sessions.open_in_lane(key, *them) for them in itertools.product(PEOPLE, PLACES)],
             asker.lanes,
