@@ -11,8 +11,11 @@ from waiting import until
 
 from segue.core.errors import ModelError, Unreachable
 from segue.core.events import Reply
+from segue.core.greeting import GREETING_ENTRY
 from segue.core.inbound import Inbound
+from segue.core.inbox import Want, entry_of
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.core.sources import SessionSource
 from segue.core.turns import TurnState
 from segue.ports.model import Request
 from segue.sessions.finding import get_session
@@ -152,3 +155,10 @@ def test_nobody_is_greeted_without_a_model_or_against_the_settings(
     posted = served.stages["scripted"].posted_to("owner")
     assert posted[0] == "This is a new conversation already."
     assert len(posted) == (2 if case == "control" else 1)
+
+
+@pytest.mark.parametrize(("platform", "expected"), [("scripted", True), ("webhook", False), ("api_server", False)])
+def test_what_a_program_says_is_no_greeting_whatever_its_words_are(platform: str, expected: bool) -> None:
+    said = Inbound(SessionSource(platform=platform, chat_id="c", chat_type="dm"), "m1", GREETING_ENTRY, is_person=False)
+    entry = entry_of(said, ALICE.lane, "owner", "", "owner", 1.0)._replace(want=Want.QUEUED)
+    assert entry.is_greeting is expected
