@@ -138,18 +138,6 @@ class Serving:
         keys = settings.key_rules
         freshness = timedelta(seconds=settings.agent.auto_continue_freshness)
         house = House(Rules(keys, settings.reset_policies, freshness), posting, self._prompt)
-        staff = Staff(
-            agent_for=self._agent_for,
-            agrees=self._agreeing,
-            compression=self._compression,
-            new_session_id=app.new_session_id,
-            queue=settings.queue.on,
-            showing=self.onlookers.showing,
-            seen=self._observing.seen,
-            turn_seconds=settings.agent.turn_timeout,
-            freshness=settings.agent.auto_continue_freshness,
-            ended=self._name,
-        )
         means = Means(
             self._reading,
             self._situated,
@@ -164,7 +152,7 @@ class Serving:
         self.gateway: Gateway = assemble(
             Grounds(store, run, is_gone, is_alone=not settings.is_on_server and errand is None, errand=errand),
             house,
-            staff,
+            self._staff(),
             means,
             routing,
             platforms,
@@ -176,6 +164,21 @@ class Serving:
         self._tell = hooks.tell
         self.gateway.questions = self._agreements
         self.probe = Probe(self.gateway, self._observing.counters)
+
+    def _staff(self) -> Staff:
+        settings = self._settings
+        return Staff(
+            agent_for=self._agent_for,
+            agrees=self._agreeing,
+            compression=self._compression,
+            new_session_id=app.new_session_id,
+            queue=settings.queue.on,
+            showing=self.onlookers.showing,
+            seen=self._observing.seen,
+            turn_seconds=settings.agent.turn_timeout,
+            freshness=settings.agent.auto_continue_freshness,
+            ended=self._name,
+        )
 
     def _access_on(self, platform: str) -> AccessRules | None:
         """Who may speak; at the doors of programs whoever has the secret may."""
