@@ -146,6 +146,7 @@ class Serving:
             settings.stop_suspends,
             settings.queue.on,
             self._parts,
+            self.crew.until_known,
         )
         routing = Routing(keys, self._access_on, settings.queue.on, self._agent_of, self._reading, posting)
         hooks = Hooks(load(Group.HOOKS), self._observing.counters.hear)

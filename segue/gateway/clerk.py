@@ -33,6 +33,8 @@ _log = logging.getLogger(__name__)
 
 AT_ONCE = frozenset({"status", "help", "sessions", "search", "history", "usage", "context", "stop", "queue"})
 """Commands that need not wait until an answer has been written."""
+ABOUT_MODELS = frozenset({"new", "model"})
+"""Commands for which it has to be known which models there are."""
 MOST_REMEMBERED = 1_000
 """People in lanes."""
 EVERYWHERE = frozenset({"sethome", "handoff"})
@@ -51,6 +53,9 @@ def _usual_queue(_platform: str) -> QueueRules:
     return QueueRules()
 
 
+async def _known_already() -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Means:
     """What commands need of the world."""
@@ -67,6 +72,8 @@ class Means:
     """Of a platform."""
     parts: Callable[[Lane, Session], Sequence[tuple[str, int]]] = _no_parts
     """The tools that a session is answered with, and how many characters a model is told of each."""
+    until_known: Callable[[], Awaitable[None]] = _known_already
+    """Waits until it is known which models there are: no transaction may wait for that."""
 
 
 @dataclass(slots=True)
@@ -105,6 +112,8 @@ class Clerk:
             sentence = unknown(command) if command else "This is no command."
             await self._refuse(holder, entry, sentence)
             return
+        if command.name in ABOUT_MODELS:
+            await self._means.until_known()
         scope = admitted_to(entry).scope
         errand = Errand(entry, command, self._means.stop_suspends)
         situated = partial(self._situated, holder, entry, scope)

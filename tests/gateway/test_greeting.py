@@ -1,5 +1,6 @@
 """After a bare `/new` or `/reset` the agent speaks first, if there is a model and nobody has spoken meanwhile."""
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,9 @@ from lane_bench import Bench
 from lane_house import Building, HeldModel, dm
 from lane_model import FRESHNESS, IDLE, SEATS
 from serving_house import Served, use_obedient_model, write_settings
-from waiting import until
+from waiting import DEADLINE, until
 
+from segue.agent.choosing import Endpoint
 from segue.core.errors import ModelError, Unreachable
 from segue.core.events import Reply
 from segue.core.greeting import GREETING_ENTRY
@@ -132,6 +134,33 @@ def test_a_greeting_that_was_cut_off_is_carried_on(store: SqlStore) -> None:
     work(bench)
     bench.end(ALICE.lane, TurnState.DONE, "Good morning.")
     assert sent(store)[-1] == "Good morning."
+
+
+def test_no_transaction_waits_until_it_is_known_which_models_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_obedient_model(monkeypatch)
+    go_on, was_told = threading.Event(), list[bool]()
+
+    def listed_late(endpoint: Endpoint) -> Endpoint:
+        was_told.append(go_on.wait(DEADLINE / 6))
+        return endpoint
+
+    monkeypatch.setattr("segue.app.crew.with_listed_models", listed_late)
+    served = Served(write_settings(tmp_path / "home", session={"greet": True}), {"scripted": Stage()})
+
+    async def work() -> None:
+        stage = served.stages["scripted"]
+        stage.say(dm("owner"), "/new")
+        stage.say(dm("alice"), "/help")
+        await until(lambda: stage.posted_to("alice"))
+        go_on.set()
+        await served.quiet()
+        assert len(stage.posted_to("owner")) == 2, "confirmed and greeted"
+
+    served.run(work)
+    served.close()
+    assert all(was_told)
 
 
 @pytest.mark.parametrize("case", ["no model", "turned off", "control"])
