@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from segue import app, config
@@ -16,7 +17,7 @@ from segue.agent.offline import OfflineAgent
 from segue.agent.recalling import Recaller
 from segue.agent.summarising import Summariser
 from segue.agent.turn import Agrees
-from segue.app.crew import Crew
+from segue.app.crew import MAX_WAIT, Crew
 from segue.app.rules import rules_of
 from segue.app.workshop import Workshop, sizes_of
 from segue.config import Settings
@@ -82,7 +83,7 @@ class OpenChat:
                 zone=zone,
                 compression=self._compression(holder),
                 meant=self.crew.meant,
-                greets=self.crew.can_greet,
+                greets=partial(self.crew.can_greet, max_wait=MAX_WAIT),
                 namer=Namer(self._door, self._small_model),
                 cwd=str(cwd),
                 keys=settings.key_rules,

@@ -31,6 +31,8 @@ from segue.ports.tool import Tool
 from segue.upkeep.crashes import record_agent_error
 
 OFFLINE = "offline"
+MAX_WAIT = 10.0
+"""Seconds for which somebody waits until it is known what answers."""
 
 
 def _nobody_waits() -> None: ...
@@ -115,12 +117,15 @@ class Crew:
         await asyncio.to_thread(self._looking.join)
         return self.named(chosen) == OFFLINE
 
-    def can_greet(self, chosen: Preferences) -> bool:
-        """True if the settings want it and a model of ours answers; waits until it is known who does."""
+    async def until_known(self) -> None:
+        """Wait until it is known what answers, for a limited time."""
+        await asyncio.to_thread(self._is_known.wait, MAX_WAIT)
+
+    def can_greet(self, chosen: Preferences, max_wait: float = 0.0) -> bool:
+        """True if the settings want it and it is known that a model of ours answers."""
         if not self._settings.session.greet or self._settings.agent.entry:
             return False
-        self._is_known.wait()
-        return isinstance(self._choose(chosen.model), ModelName)
+        return self._is_known.wait(max_wait) and isinstance(self._choose(chosen.model), ModelName)
 
     def resolve(self, name: str) -> str:
         """The model that a name means."""

@@ -179,6 +179,7 @@ class Serving:
             self._settings.stop_suspends,
             self._settings.queue.on,
             self._parts,
+            self.crew.until_known,
         )
 
     def _access_on(self, platform: str) -> AccessRules | None:

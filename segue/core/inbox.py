@@ -9,7 +9,7 @@ from segue.core.greeting import GREETING_ENTRY
 from segue.core.inbound import Inbound
 from segue.core.messages import encode
 from segue.core.scope import OWNER, Audience, Principal, Scope
-from segue.core.sources import SessionSource, source_from
+from segue.core.sources import API_SERVER, UNATTENDED, SessionSource, source_from
 
 
 class InboxState(StrEnum):
@@ -103,7 +103,8 @@ class Entry(NamedTuple):
     @property
     def is_greeting(self) -> bool:
         """True if the agent speaks first here: whoever gave the command has said nothing."""
-        return not self.is_person and self.want == Want.QUEUED and self.text == GREETING_ENTRY
+        is_marked = not self.is_person and self.want == Want.QUEUED and self.text == GREETING_ENTRY
+        return is_marked and self.platform not in (*UNATTENDED, API_SERVER)  # whose own words these may be
 
 
 def chat_of(source: SessionSource) -> str:

@@ -14,16 +14,15 @@ from segue.core.keys import KeyRules, parse_key
 from segue.core.lifecycle import Lane
 from segue.core.messages import Spot
 from segue.core.preferences import Preferences, decode
-from segue.core.principals import scope_in
 from segue.core.queueing import QueueRules
 from segue.core.reading import Reading
-from segue.core.scope import OWNER, Principal, Scope
+from segue.core.scope import OWNER, Scope
 from segue.core.sessions import Session
 from segue.gateway.at_work import logged_for
 from segue.gateway.holding import LaneHolder
 from segue.hookspecs import Tell, nobody
 from segue.ports.store import Transaction
-from segue.sessions.answering import House, is_waiting
+from segue.sessions.answering import House, admitted_to, is_waiting
 from segue.sessions.commanding.acts import Answer, Compress, Offer, Redone, Restart, Situation, Undone
 from segue.sessions.commanding.helping import unknown
 from segue.sessions.lane_commands import Errand, carry_out, finish, refuse, refuse_while_answering
@@ -34,6 +33,8 @@ _log = logging.getLogger(__name__)
 
 AT_ONCE = frozenset({"status", "help", "sessions", "search", "history", "usage", "context", "stop", "queue"})
 """Commands that need not wait until an answer has been written."""
+ABOUT_MODELS = frozenset({"new", "model"})
+"""Commands for which it has to be known which models there are."""
 MOST_REMEMBERED = 1_000
 """People in lanes."""
 EVERYWHERE = frozenset({"sethome", "handoff"})
@@ -52,6 +53,9 @@ def _usual_queue(_platform: str) -> QueueRules:
     return QueueRules()
 
 
+async def _known_already() -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Means:
     """What commands need of the world."""
@@ -68,6 +72,8 @@ class Means:
     """Of a platform."""
     parts: Callable[[Lane, Session], Sequence[tuple[str, int]]] = _no_parts
     """The tools that a session is answered with, and how many characters a model is told of each."""
+    until_known: Callable[[], Awaitable[None]] = _known_already
+    """Waits until it is known which models there are: no transaction may wait for that."""
 
 
 @dataclass(slots=True)
@@ -106,7 +112,9 @@ class Clerk:
             sentence = unknown(command) if command else "This is no command."
             await self._refuse(holder, entry, sentence)
             return
-        scope = scope_in(parse_key(entry.lane_key, self._keys.main_key), Principal(entry.person))
+        if command.name in ABOUT_MODELS:
+            await self._means.until_known()
+        scope = admitted_to(entry).scope
         errand = Errand(entry, command, self._means.stop_suspends)
         situated = partial(self._situated, holder, entry, scope)
         is_everywhere = command.name in EVERYWHERE and entry.person == OWNER

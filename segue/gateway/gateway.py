@@ -14,7 +14,6 @@ from segue.core.crash_recovery import MAX_CRASHES
 from segue.core.errors import StoreError
 from segue.core.inbox import Entry, Want
 from segue.core.lifecycle import Interruption
-from segue.core.sources import API_SERVER
 from segue.core.text import count, one_line
 from segue.gateway.agreeing import Agreements
 from segue.gateway.answering import Office
@@ -108,7 +107,7 @@ class Gateway:
             running.ears.hear(entry)
         if entry.want == Want.COMMAND and running is not None and self.clerk.is_at_once(entry):
             self._do(self._carried_out(entry))  # what only reads is told beside the answer that is being written
-        if accepted.is_refused or accepted.cancelled or entry.platform == API_SERVER:
+        if accepted.is_refused or accepted.cancelled or accepted.is_shown:
             self.sent()  # somebody in a chat may be told of it
         self.office.stir(entry.lane_key)
         self.lanes.wake(entry.lane_key)

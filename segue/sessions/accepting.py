@@ -34,6 +34,8 @@ class Accepted(NamedTuple):
     """Whether the turn that runs should end for it."""
     cancelled: tuple[Entry, ...] = ()
     """What was cancelled for it."""
+    is_shown: bool = False
+    """True if people are shown it in the chat of its lane, because a program says it."""
 
     @property
     def is_refused(self) -> bool:

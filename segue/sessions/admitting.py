@@ -84,7 +84,7 @@ def admit(tx: Transaction, inbound: Inbound, routing: Routing, keys: KeyRules, n
         tell_over_cap(tx, accepted, routing.posting, now)
     is_taken = accepted.is_new and not accepted.is_refused
     if is_taken and entry.want != Want.COMMAND:
-        show_speech(tx, routing.posting, accepted.entry, now)
+        accepted = accepted._replace(is_shown=show_speech(tx, routing.posting, accepted.entry, now))
     if is_taken and is_stranger(entry, keys) and tx.lanes.find(entry.lane_key) is None:
         tell_owner_of_stranger(tx, entry, keys, routing.agent(inbound), routing.posting, now)
     return accepted

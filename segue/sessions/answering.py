@@ -160,18 +160,16 @@ def end_answer(tx: Transaction, outcome: Outcome, posting: Posting) -> None:
     if outcome.state is TurnState.FAILED and reason and is_question and (said or draft is None):
         told = envelope._replace(name=f"{outcome.turn.id}:notice")
         post(tx, posting, told, reason, What.NOTICE, outcome.at, override)
-    _show_to_people(tx, posting, entries[-1], outcome, said, override)
+    _show_to_people(tx, posting, entries[-1], outcome, said)
 
 
-def _show_to_people(
-    tx: Transaction, posting: Posting, entry: Entry, outcome: Outcome, said: str, override: str | None
-) -> None:
+def _show_to_people(tx: Transaction, posting: Posting, entry: Entry, outcome: Outcome, said: str) -> None:
     """Show what a program was answered in the chat of the lane, where others than the program's owner may read."""
     if outcome.state is not TurnState.STOPPED:
-        show_answer(tx, posting, entry, said, What.REPLY, outcome.at, override)
+        show_answer(tx, posting, entry, said, What.REPLY, outcome.at)
     if outcome.state is TurnState.FAILED:
         reason = outcome.public_reason or outcome.reason or ""
-        show_answer(tx, posting, entry, reason, What.NOTICE, outcome.at, override)
+        show_answer(tx, posting, entry, reason, What.NOTICE, outcome.at)
 
 
 def _reason_for(entry: Entry, outcome: Outcome) -> str | None:

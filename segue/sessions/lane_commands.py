@@ -27,7 +27,7 @@ from segue.sessions.commanding.acts import Again, Answer, Begin, Compress, Situa
 from segue.sessions.delegating import count_stopped
 from segue.sessions.delivering import envelope_of, post
 from segue.sessions.finding import get_session
-from segue.sessions.lane_chat import show_command
+from segue.sessions.lane_chat import show_command, show_speech
 from segue.sessions.lane_status import count_processes
 from segue.sessions.opening import Arrival, Opened, Rules, begin_session, new_lane, open_session, save_lane
 from segue.sessions.rewinding import rewind_from
@@ -100,6 +100,8 @@ def carry_out(tx: Transaction, errand: Errand, house: House, situated: Furnish) 
         suspend_lane(tx, lane.key, instant(situation.now))
     tell(tx, house, entry, told, situation.now)
     show_command(tx, house.posting, entry, command.name, told, situation.now)
+    if isinstance(answer.act, Begin) and answer.act.text is not None:
+        show_speech(tx, house.posting, entry._replace(text=answer.act.text), situation.now)
     return Carried(answer, tuple(facts))
 
 

@@ -65,9 +65,10 @@ def forget_lane(tx: Transaction, key: str, now: datetime, hand: Hand) -> Lane:
 def check_free(tx: Transaction, lane: Lane, is_gone: IsGone) -> None:
     """Whether nobody works in a lane; otherwise say who."""
     if run := find_holder(tx, lane_lease(lane.key), is_gone):
+        advice = "Wait until the answer is there, or stop it with /stop in that chat."
         raise InUse(
-            f"Somebody is at work in {lane.key}: {run.program}, process {run.pid} on {run.host}. Wait until the answer"
-            " is there, or stop it with /stop in that chat."
+            f"Somebody is at work in {lane.key}: {run.program}, process {run.pid} on {run.host}. {advice}",
+            in_chat=f"An answer is being written there. {advice}",
         )
 
 

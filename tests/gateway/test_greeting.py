@@ -1,5 +1,6 @@
 """After a bare `/new` or `/reset` the agent speaks first, if there is a model and nobody has spoken meanwhile."""
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -7,12 +8,16 @@ from lane_bench import Bench
 from lane_house import Building, HeldModel, dm
 from lane_model import FRESHNESS, IDLE, SEATS
 from serving_house import Served, use_obedient_model, write_settings
-from waiting import until
+from waiting import DEADLINE, until
 
+from segue.agent.choosing import Endpoint
 from segue.core.errors import ModelError, Unreachable
 from segue.core.events import Reply
+from segue.core.greeting import GREETING_ENTRY
 from segue.core.inbound import Inbound
+from segue.core.inbox import Want, entry_of
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.core.sources import SessionSource
 from segue.core.turns import TurnState
 from segue.ports.model import Request
 from segue.sessions.finding import get_session
@@ -131,6 +136,33 @@ def test_a_greeting_that_was_cut_off_is_carried_on(store: SqlStore) -> None:
     assert sent(store)[-1] == "Good morning."
 
 
+def test_no_transaction_waits_until_it_is_known_which_models_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_obedient_model(monkeypatch)
+    go_on, was_told = threading.Event(), list[bool]()
+
+    def listed_late(endpoint: Endpoint) -> Endpoint:
+        was_told.append(go_on.wait(DEADLINE / 6))
+        return endpoint
+
+    monkeypatch.setattr("segue.app.crew.with_listed_models", listed_late)
+    served = Served(write_settings(tmp_path / "home", session={"greet": True}), {"scripted": Stage()})
+
+    async def work() -> None:
+        stage = served.stages["scripted"]
+        stage.say(dm("owner"), "/new")
+        stage.say(dm("alice"), "/help")
+        await until(lambda: stage.posted_to("alice"))
+        go_on.set()
+        await served.quiet()
+        assert len(stage.posted_to("owner")) == 2, "confirmed and greeted"
+
+    served.run(work)
+    served.close()
+    assert all(was_told)
+
+
 @pytest.mark.parametrize("case", ["no model", "turned off", "control"])
 def test_nobody_is_greeted_without_a_model_or_against_the_settings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str
@@ -152,3 +184,10 @@ def test_nobody_is_greeted_without_a_model_or_against_the_settings(
     posted = served.stages["scripted"].posted_to("owner")
     assert posted[0] == "This is a new conversation already."
     assert len(posted) == (2 if case == "control" else 1)
+
+
+@pytest.mark.parametrize(("platform", "expected"), [("scripted", True), ("webhook", False), ("api_server", False)])
+def test_what_a_program_says_is_no_greeting_whatever_its_words_are(platform: str, expected: bool) -> None:
+    said = Inbound(SessionSource(platform=platform, chat_id="c", chat_type="dm"), "m1", GREETING_ENTRY, is_person=False)
+    entry = entry_of(said, ALICE.lane, "owner", "", "owner", 1.0)._replace(want=Want.QUEUED)
+    assert entry.is_greeting is expected

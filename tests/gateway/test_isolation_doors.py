@@ -21,6 +21,7 @@ from segue.core.sources import SessionSource
 from segue.gateway import clerk
 from segue.ports.model import Request
 from segue.ports.store import Transaction
+from segue.sessions.opening import Admitted
 from segue.sessions.reading import conversation
 from segue.testing import Stage
 
@@ -187,7 +188,7 @@ def test_what_somebody_said_is_in_no_byte_for_another(houses: Houses, door: str)
 
 def test_without_scopes_nearly_every_door_would_leak(houses: Houses, monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: the same doors, tried by somebody who is taken for the owner at the terminal."""
-    monkeypatch.setattr(clerk, "scope_in", lambda *_: OWNER)
+    monkeypatch.setattr(clerk, "admitted_to", lambda entry: Admitted(entry.lane_key, OWNER))
     monkeypatch.setattr(serving, "_scope_of", lambda _: OWNER)
     found: list[str] = []
 

@@ -1,5 +1,6 @@
 """What is done to a lane from outside, and how lanes are looked at."""
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
@@ -69,8 +70,9 @@ def test_nothing_is_done_while_somebody_works_there(store: SqlStore, act: Callab
     answered(store, "hello")
     run = live_run(store)
     lease = hold(store, lane_lease(ALICE), run)
-    with pytest.raises(InUse, match=f"at work in {ALICE}: segue gateway, process {run.pid}"):
+    with pytest.raises(InUse, match=f"at work in {ALICE}: segue gateway, process {run.pid}") as caught:
         store.write(OWNER, act)
+    assert not {run.host, str(run.pid)} & set(re.findall(r"\w+", caught.value.public)), "others are not told where"
     store.write(OWNER, leasing.hold, lease)
     assert session_in(store) != "fresh"
 

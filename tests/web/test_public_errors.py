@@ -16,7 +16,7 @@ from segue.gateway.onlookers import Seen
 from segue.web.following import told_of
 from segue.web.openai import errors
 from segue.web.rpc import troubles
-from segue.web.rpc.rows import public_lane, public_session
+from segue.web.rpc.rows import public_gateway, public_lane, public_session
 
 PRIVATE = "acme at 10.0.0.7:9999 does not accept the key in ACME_KEY"
 FAIL: list[Any] = [{"role": "user", "content": "fail"}]
@@ -69,7 +69,9 @@ def test_a_program_of_somebody_else_is_not_told_on_which_machine_a_gateway_runs(
         status = await door.ask(theirs, "status")
         lane = await door.ask(theirs, "lanes.get", key="agent:main:api:theirs:desk")
         exported = await door.ask(theirs, "sessions.export", id=lane["session_id"])
-        assert all("host" not in run for run in status["gateway"]["runs"])
+        seen = [*status["gateway"]["runs"], *status["gateway"]["platforms"]]
+        assert len(seen) > 1
+        assert all(not {"host", "pid"} & one.keys() for one in seen)
         assert exported["session"]["billing_provider"] is None
 
     door.serve(work)
@@ -82,6 +84,12 @@ def test_rows_for_others_name_no_machine_no_error_of_a_platform_and_no_provider(
     assert shown == {"key": "a", "at_work": {"program": "segue gateway"}, "outbox": [{"id": 1, "reason": None}]}
     session = {"id": "s", "billing_provider": "acme", "billing_base_url": "http://10.0.0.7"}
     assert public_session(session) == {"id": "s", "billing_provider": None, "billing_base_url": None}
+    parts = {name: [{"seq": 1, "provider": "acme"}] for name in ("messages", "usage")}
+    assert public_session(session | parts) == public_session(session) | {name: [{"seq": 1}] for name in parts}
+    link = {"platform": "telegram", "state": "failed", "trouble": "10.0.0.7 refuses", "pid": 7, "host": "box"}
+    gateway = public_gateway({"up": True, "runs": [lane["at_work"]], "platforms": [link], "left_out": {}})
+    assert gateway["platforms"] == [{"platform": "telegram", "state": "failed", "trouble": None}]
+    assert gateway["runs"] == [{"program": "segue gateway"}]
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from segue.core.credentials import Level
 from segue.core.inbound import Inbound
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.sessions import Session
+from segue.sessions.lane_chat import MAX_SPEECH
 from segue.sessions.starting import create_session
 from segue.testing import Stage
 from segue.web.rpc.catalogue import METHODS
@@ -178,6 +179,51 @@ def test_something_is_said_in_a_lane_of_people_and_is_shown_there(door: OpenDoor
     door.serve(work)
 
 
+def test_people_see_the_beginning_of_what_a_program_says_also_behind_a_command_and_nothing_where_sending_is_off(
+    door: OpenDoor,
+) -> None:
+    token = door.token()
+
+    async def work() -> None:
+        stage, more = door.stages["scripted"], {"wait_seconds": DEADLINE}
+        stage.say(dm("owner"), "from my phone")
+        await door.quiet()
+        key = (await door.ask(token, "lanes.list"))["lanes"][0]["key"]
+        for text in ("word " * MAX_SPEECH, "/new from my desk", "/send off", "in silence"):
+            await door.ask(token, "chat.send", lane_key=key, text=text, **more)
+        await door.quiet()
+        shown = [one for one in stage.posted_to("owner") if "The program" in one or "silence" in one]
+        assert [one.partition("\n")[0] for one in shown[::2]] == ["The program laptop says:"] * 2
+        assert len(shown[0]) < 2 * MAX_SPEECH
+        assert shown[1].startswith("The program laptop gave /new.")
+        assert shown[2:] == ["The program laptop says:\nfrom my desk"]
+
+    door.serve(work)
+
+
+def test_commands_of_the_owners_programs_in_a_lane_of_somebody_else_are_carried_out_for_whom_it_belongs_to(
+    door: OpenDoor,
+) -> None:
+    token = door.token()
+
+    async def work() -> None:
+        for name in ("owner", "alice"):
+            door.stages["scripted"].say(dm(name), f"hello of {name}")
+            await door.quiet()
+        lanes = (await door.ask(token, "lanes.list"))["lanes"]
+        sessions = {one["key"].rpartition(":")[2]: one["session_id"] for one in lanes}
+        key = next(one["key"] for one in lanes if one["key"].endswith("alice"))
+        more: dict[str, Any] = {"lane_key": key, "wait_seconds": DEADLINE}
+        status = await door.ask(token, "chat.send", text="/status", **more)
+        assert sessions["alice"] in status["answer"]
+        taken = await door.ask(token, "chat.send", text=f"/resume {sessions['owner']}", **more)
+        assert taken["answer"].startswith("No conversation has the id"), "nothing of the owner's is shown there"
+        again = await door.ask(token, "chat.send", text="and now?", **more)
+        assert (again["session_id"], again["answer"]) == (sessions["alice"], "You said: and now?")
+
+    door.serve(work)
+
+
 def test_people_are_told_of_what_a_program_stops_and_begins_in_their_lane(door: OpenDoor) -> None:
     token = door.token()
 
@@ -190,7 +236,7 @@ def test_people_are_told_of_what_a_program_stops_and_begins_in_their_lane(door: 
         assert (await door.ask(token, "chat.abort", lane_key=key))["text"] == "Stopped."
         await door.ask(token, "sessions.reset", id=lane["session_id"])
         await door.ask(token, "chat.send", lane_key=key, text="/status", wait_seconds=DEADLINE)
-        await door.quiet()
+        await until(lambda: len(stage.posted_to("owner")) > 1)  # not for a title, which this model would wait with, too
         stopped, begun = [one for one in stage.posted_to("owner") if one.startswith("The program")]
         assert stopped == "The program laptop gave /stop. Stopped."
         assert begun.startswith("The program laptop gave /new. A new conversation begins.")

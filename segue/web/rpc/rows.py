@@ -1,5 +1,6 @@
 """Sessions, messages and lanes as programs are told of them. What nobody knows is null."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import Field
@@ -124,7 +125,13 @@ def message_row(message: Message) -> MessageRow:
 
 def public_run(run: dict[str, Any]) -> dict[str, Any]:
     """A process for people who are not owners: without where it runs."""
-    return {name: value for name, value in run.items() if name not in _OF_OWNERS}
+    return _without(run, _OF_OWNERS)
+
+
+def public_gateway(row: dict[str, Any]) -> dict[str, Any]:
+    """How the gateway stands for people who are not owners: without machines, and what platforms say of failures."""
+    platforms = [public_run(link) | {"trouble": None} for link in row["platforms"]]
+    return row | {"runs": [public_run(run) for run in row["runs"]], "platforms": platforms}
 
 
 def public_lane(row: dict[str, Any]) -> dict[str, Any]:
@@ -137,4 +144,10 @@ def public_lane(row: dict[str, Any]) -> dict[str, Any]:
 
 def public_session(row: dict[str, Any]) -> dict[str, Any]:
     """An exported session for people who are not owners: without who was paid for it, and where."""
-    return row | {name: None for name in ("billing_provider", "billing_base_url") if name in row}
+    public = row | {name: None for name in ("billing_provider", "billing_base_url") if name in row}
+    rows = {name: row[name] for name in ("messages", "usage") if name in row}
+    return public | {name: [_without(one, ("provider",)) for one in many] for name, many in rows.items()}
+
+
+def _without(row: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in names}

@@ -11,7 +11,7 @@ from segue.core.insights import as_data, period_of
 from segue.facade.standing import standing
 from segue.sessions.insights import insights as look
 from segue.web.rpc.method import Caller, Closed, Method, Names, Nothing
-from segue.web.rpc.rows import SessionRow, public_run, session_row
+from segue.web.rpc.rows import SessionRow, public_gateway, session_row
 
 
 class Status(Closed):
@@ -51,7 +51,7 @@ async def status(caller: Caller, _params: Nothing) -> Status:
     premises = caller.premises
     facts = await premises.read(caller.scope, standing, premises.sight.is_gone)
     if not caller.scope.sees_all:
-        facts["gateway"]["runs"] = [public_run(run) for run in facts["gateway"]["runs"]]
+        facts["gateway"] = public_gateway(facts["gateway"])
     recent = [session_row(row) for row in facts.pop("recent")]
     size = await premises.beside(premises.store.size) if caller.scope.sees_all else 0
     notices = list(premises.store.notices) if caller.scope.sees_all else []
