@@ -227,7 +227,8 @@ def listed(**fields: Any) -> Listed:
     return Listed(**{name: getattr(session, name) for name in Listed._fields} | fields)
 
 
-def test_a_row_says_title_beginning_time_source_and_id() -> None:
+def test_a_row_says_title_beginning_time_source_and_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     named = listed(title="Name", first_line="one\ntwo " + "x" * 99)
     columns, rows = session_table([named, listed(title=None)], NOW + 7200)
     assert [column.name for column in columns] == ["Title", "Preview", "Last Active", "ID"]
@@ -279,7 +280,8 @@ def test_a_transcript_names_speaker_and_number_of_every_message() -> None:
 @pytest.mark.parametrize(
     ("lines", "last"), [(12, "12"), (13, "… 1 more line; --raw shows all"), (40, "… 28 more lines; --raw shows all")]
 )
-def test_long_tool_output_is_folded(lines: int, last: str) -> None:
+def test_long_tool_output_is_folded(monkeypatch: pytest.MonkeyPatch, lines: int, last: str) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     output = "\n".join(map(str, range(1, lines + 1)))
     assert lines_of(message(1, "tool", output))[-1].split("\n")[-1] == last
 
