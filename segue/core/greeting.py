@@ -11,7 +11,8 @@ GREETING_ENTRY = "[greeting]"
 """The text of an inbox entry that is answered with a greeting, in place of the command that it was."""
 _REQUEST = (
     "[The person does not see this. They have begun a new conversation and have said nothing in it yet. Greet them in"
-    " one or two short sentences and ask what they would like to do. Use no tools.]"
+    " one or two short sentences and ask what they would like to do. This is about your first message alone, which"
+    " needs no tools.]"
 )
 
 
