@@ -7,6 +7,7 @@ each other's way. Where somebody has to be waited for, a thread does that.
 
 import asyncio
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -153,7 +154,7 @@ class Access(StrEnum):
     WRITE = "write"
 
 
-Noticed = Callable[[Access, StoreError | None], None]
+Noticed = Callable[[Access, StoreError | None, float], None]
 """Is told of each call whether it failed."""
 
 
@@ -161,7 +162,7 @@ def _nobody(_error: StoreError) -> None:
     """For whoever tells nobody."""
 
 
-def _unnoticed(_access: Access, _error: StoreError | None) -> None: ...
+def _unnoticed(_access: Access, _error: StoreError | None, _began: float) -> None: ...
 
 
 class Door:
@@ -201,18 +202,23 @@ class Door:
         """As `read`, for what takes no time where the store is near."""
         if not self.store.is_near:
             return await self.read(work, *args, **kwargs)
+        began = time.monotonic()
         try:
             found = self.store.read(self.scope, work, *args, **kwargs)
         except StoreError as error:
             self.tell_failure(Access.READ, error)
             raise
-        self.noticed(Access.READ, None)
+        self.tell_success(Access.READ, began)
         return found
 
     def tell_failure(self, access: Access, error: StoreError) -> None:
         """Let whoever watches the store know that a call failed."""
         self.failed(error)
-        self.noticed(access, error)
+        self.noticed(access, error, time.monotonic())
+
+    def tell_success(self, access: Access, began: float) -> None:
+        """Let whoever watches the store know that a call succeeded that began at this moment of the monotonic clock."""
+        self.noticed(access, None, began)
 
     def under(self, scope: Scope) -> "Door":
         """The same way, for somebody who may see less."""
@@ -225,6 +231,7 @@ class Door:
         self._reader.close()
 
     async def _asked(self, hand: Asked, access: Access, work: Callable[[Transaction], T]) -> T:
+        began = time.monotonic()
         waiting: asyncio.Future[T] = hand.ask(self.scope, work)
         try:
             found = await asyncio.shield(waiting)
@@ -235,7 +242,7 @@ class Door:
         except StoreError as error:
             self.tell_failure(access, error)
             raise
-        self.noticed(access, None)
+        self.tell_success(access, began)
         return found
 
 

@@ -52,7 +52,7 @@ class Desk:
         except StoreError as error:
             self._door.tell_failure(Access.WRITE, error)
             raise
-        self._door.noticed(Access.WRITE, None)
+        self._door.tell_success(Access.WRITE, began)
         self._tell(MessageReceived(inbound.source.platform, receipt, time.monotonic() - began))
         return receipt
 

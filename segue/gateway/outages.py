@@ -16,23 +16,24 @@ class OutageLog:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._failing: set[Access] = set()
+        self._failing: dict[Access, float] = {}
+        """When a call of each kind failed last."""
         self._since = 0.0
 
-    def notice(self, access: Access, error: StoreError | None) -> None:
-        """Take note of whether a call failed."""
+    def notice(self, access: Access, error: StoreError | None, began: float) -> None:
+        """Take note of whether a call failed. One that began before the last failure tells nothing new."""
         if error is None:
-            self._worked(access)
+            self._worked(access, began)
         elif is_outage(error):
             if not self._failing:
                 self._since = self._clock()
                 _log.warning("Database unavailable, retrying until it is back: %s", one_line(str(error)))
-            self._failing.add(access)
+            self._failing[access] = self._clock()
 
-    def _worked(self, access: Access) -> None:
-        if access not in self._failing:
+    def _worked(self, access: Access, began: float) -> None:
+        if access not in self._failing or began < self._failing[access]:
             return
-        self._failing.discard(access)
+        del self._failing[access]
         if not self._failing:
             _log.info("Database available again after %.1f s", self._clock() - self._since)
 

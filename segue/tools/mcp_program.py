@@ -78,8 +78,7 @@ class Talk:
                     group.cancel_scope.cancel()
         finally:
             with anyio.CancelScope(shield=True):
-                await shell.close()
-                _let_go(process)
+                await _closed(process, shell)
 
     async def _hear(self, process: Process, heard: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
         assert process.stdout is not None
@@ -146,7 +145,8 @@ async def _started(program: Program) -> Process:
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
         with suppress(OSError):  # it did not start, and nobody wants it any more
-            await Shell(await starting, shared_keeper()).close()
+            process = await starting
+            await _closed(process, Shell(process, shared_keeper()))
         raise
 
 
@@ -156,6 +156,14 @@ async def _end(process: Process, shell: Shell) -> None:
     process.stdin.close()
     await shell.ended(_PATIENCE)
     await shell.stop(_PATIENCE)
+
+
+async def _closed(process: Process, shell: Shell) -> None:
+    """End what is left of it. The pipes are closed also when this is cancelled, which no scope can prevent."""
+    try:
+        await shell.close()
+    finally:
+        _let_go(process)
 
 
 def _let_go(process: Process) -> None:

@@ -211,12 +211,15 @@ def test_an_outage_has_a_line_when_it_begins_and_one_when_it_is_over(log: Log) -
     noted = OutageLog(lambda: now)
     lost = StoreBusy("The server at db does not answer.")
     for _ in range(3):
-        noted.notice(Access.READ, lost)
-        noted.notice(Access.WRITE, lost)
+        noted.notice(Access.READ, lost, now)
+        noted.notice(Access.WRITE, lost, now)
     now = 12.5
-    noted.notice(Access.READ, None)
-    noted.notice(Access.WRITE, None)
-    noted.notice(Access.WRITE, None)
+    noted.notice(Access.READ, None, -1.0)  # it began before the outage, and only ends now
+    noted.notice(Access.WRITE, None, -1.0)
+    assert len(log.lines) == 1
+    noted.notice(Access.READ, None, now)
+    noted.notice(Access.WRITE, None, now)
+    noted.notice(Access.WRITE, None, now)
     assert log.lines == [
         "WARNING Database unavailable, retrying until it is back: The server at db does not answer.",
         "INFO Database available again after 12.5 s",
@@ -224,12 +227,12 @@ def test_an_outage_has_a_line_when_it_begins_and_one_when_it_is_over(log: Log) -
 
 
 def test_a_full_disk_that_can_be_read_is_one_outage_and_a_refusal_is_none(log: Log) -> None:
-    noted = OutageLog()
+    noted = OutageLog(lambda: 0.0)
     for _ in range(3):
-        noted.notice(Access.WRITE, StoreFull("The disk is full."))
-        noted.notice(Access.READ, None)
-    noted.notice(Access.READ, StoreError("UNIQUE constraint failed."))
-    noted.notice(Access.READ, StoreClosed())
+        noted.notice(Access.WRITE, StoreFull("The disk is full."), 0.0)
+        noted.notice(Access.READ, None, 0.0)
+    noted.notice(Access.READ, StoreError("UNIQUE constraint failed."), 0.0)
+    noted.notice(Access.READ, StoreClosed(), 0.0)
     assert len(log.lines) == 1
 
 
