@@ -49,6 +49,7 @@ def test_filter_rename_resize_and_choose(terminal: Terminal, db: SessionDB) -> N
     assert len({_cell(row, " cli ") for row in rows}) == 1
 
     terminal.type("/")
+    terminal.until("To the list", "Clear")
     terminal.type("leeks")
     terminal.until("1 of 3 conversations", "Soup for Sunday", without="Naming the boat")
     terminal.press("Tab")

@@ -90,10 +90,8 @@ def test_random_strings_are_answered_in_time(store: SqlStore) -> None:
         answer(store, OWNER, text, Wish(limit=20), TIME)
 
     usual = max(min(seconds(ask, text) for _ in range(3)) for text in SCRIPTS)
-    worst = 0.0
+    most = TIME + 40 * usual  # the budget, and one step over it
     for _ in range(rounds(300, in_torture=100_000)):
         alphabet = source.choice(ALPHABETS)
         text = "".join(source.choices(alphabet, k=source.choice((1, 2, 5, 12, 40, 600))))
-        worst = max(worst, seconds(ask, text))
-    print(usual, worst)
-    assert worst < TIME + 40 * usual, "the budget, and one step over it"
+        assert any(seconds(ask, text) < most for _ in range(20)), text  # what disturbs one try does not disturb all
