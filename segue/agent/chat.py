@@ -41,6 +41,7 @@ from segue.sessions.commanding.acts import (
     Switch,
     Title,
     Undone,
+    greets_nobody,
 )
 from segue.sessions.commanding.switching import compressed_note
 from segue.sessions.finding import find_tip, get_named, get_session
@@ -55,10 +56,6 @@ LEFT = "user_exit"
 
 def _nothing_meant(_word: str) -> str | None:
     return None
-
-
-def _nobody_greets(_chosen: Preferences) -> bool:
-    return False
 
 
 _PLAIN_KEYS = KeyRules()
@@ -84,7 +81,7 @@ class Kit:
     namer: Namer | None = None
     meant: Callable[[str], str | None] = _nothing_meant
     """The model that a word names for certain."""
-    greets: Callable[[Preferences], bool] = _nobody_greets
+    greets: Callable[[Preferences], bool] = greets_nobody
     """True if the agent greets whoever begins a conversation with these choices."""
     source: str = "cli"
     cwd: str | None = None

@@ -35,7 +35,8 @@ def _nothing_meant(_word: str) -> str | None:
     return None
 
 
-def _nobody_greets(_chosen: Preferences) -> bool:
+def greets_nobody(_chosen: Preferences) -> bool:
+    """Return False: the agent greets in no conversation."""
     return False
 
 
@@ -105,7 +106,7 @@ class Situation(NamedTuple):
     """How many messages wait to be answered."""
     lane: LaneStatus | None = None
     """On a platform: how the lane stands."""
-    greets: Callable[[Preferences], bool] = _nobody_greets
+    greets: Callable[[Preferences], bool] = greets_nobody
     """True if the agent greets whoever begins a conversation with these choices."""
 
     @property
