@@ -42,7 +42,12 @@ def show_listed(gateway: Asked, wanted: Filter, limit: int, *, as_json: bool) ->
 
 def exported(gateway: Asked, session_id: str) -> dict[str, Any]:
     """A session whole, as an export has it."""
-    found: dict[str, Any] = gateway.ask("sessions.export", {"id": session_id, "raw": True})["session"]
+    asked = {"id": session_id, "raw": True}
+    page = gateway.ask("sessions.export", asked | {"after": -1})
+    found: dict[str, Any] = page["session"]
+    while page["next"] is not None:
+        page = gateway.ask("sessions.export", asked | {"after": page["next"]})
+        found["messages"] += page["session"]["messages"]
     return found
 
 

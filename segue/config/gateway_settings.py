@@ -8,6 +8,7 @@ from typing import Any
 from segue.config.declaring import about, is_word, nothing
 from segue.config.kinds import Amount, Choice, Flag, Listing, Number, Section, Table, Text
 from segue.config.naming import PLATFORM
+from segue.core.addresses import is_network
 from segue.core.queueing import Drop, QueueMode, QueueRules
 from segue.core.streaming import Streaming
 
@@ -154,6 +155,13 @@ class GatewaySettings:
         metadata=about(
             Listing(Text("a name such as segue.example.org", _is_host)),
             "Names by which programs call it, beside those of this machine to itself.",
+        ),
+    )
+    trusted_proxies: tuple[str, ...] = field(
+        default=(),
+        metadata=about(
+            Listing(Text("an address such as 127.0.0.1, or a network such as 10.0.0.0/8", is_network)),
+            "Proxies in front of it whose X-Forwarded-For says who calls; nobody else's is believed.",
         ),
     )
 

@@ -6,7 +6,7 @@ An address that is written in a way that people do not write it is refused, wher
 """
 
 import re
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import NamedTuple
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -146,6 +146,15 @@ def is_loopback(address: Address) -> bool:
     """Return whether an address is of this machine; an IPv4-mapped one is what it maps."""
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return (mapped or address).is_loopback
+
+
+def is_network(text: str) -> bool:
+    """Whether a text is an address or a network."""
+    try:
+        ip_network(text, strict=False)
+    except ValueError:
+        return False
+    return True
 
 
 def canonical(address: Address) -> str:

@@ -9,17 +9,12 @@ from segue.listening.bodies import MOST_BYTES, Refusal
 
 READING_SECONDS = 10.0
 OWN_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
-_THIS_MACHINE = frozenset({"127.0.0.1", "::1"})
 _LONGEST_ADDRESS = 64
 
 
 def caller(call: HTTPConnection) -> str:
-    """Who calls: what a server on this machine that stands before us says last, otherwise the address."""
-    address = call.client.host if call.client else ""
-    forwarded = call.headers.getlist("x-forwarded-for")
-    if forwarded and address in _THIS_MACHINE:
-        return forwarded[-1].rpartition(",")[2].strip()[:_LONGEST_ADDRESS]
-    return address
+    """The address of whoever calls: the one that a trusted proxy tells, or that of the connection."""
+    return call.client.host[:_LONGEST_ADDRESS] if call.client else ""
 
 
 def check_name(call: HTTPConnection, names: Collection[str], setting: str) -> None:

@@ -4,20 +4,20 @@ import asyncio
 import contextlib
 import logging
 import socket
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Collection, Iterator
 
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from segue.core.errors import SegueError
+from segue.listening.connections import HttpServerConnection, ServerConfig, WebSocketServerConnection
+from segue.listening.room import Limits, Room, files_allowed
 
 LEAVING_SECONDS = 2
-MOST_CALLS = 64
-BACKLOG = 128
-ASKING_SECONDS = 10.0
-"""For which a connection may be there and say nothing."""
+BACKLOG = 512
+HOOK_LIMITS = Limits(unproven=128, proven=128)
+"""Of doors at which one kind of program calls."""
+MAX_MESSAGE = 1_048_576
 
 
 def _is_news(record: logging.LogRecord) -> bool:
@@ -30,19 +30,6 @@ logging.getLogger("uvicorn.error").addFilter(_is_news)
 
 class CannotListen(SegueError):
     """Nobody can call."""
-
-
-class _Impatient(H11Protocol):
-    """Leaves whoever connects and asks for nothing."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self.loop.call_later(ASKING_SECONDS, self._look)
-
-    def _look(self) -> None:
-        asked = getattr(self, "cycle", None) is not None or self.transport.get_protocol() is not self
-        if not asked and not self.transport.is_closing():
-            self.transport.close()
 
 
 class _Server(uvicorn.Server):
@@ -73,27 +60,31 @@ async def serve(
     app: ASGIApp,
     door: socket.socket,
     *,
-    most_calls: int = MOST_CALLS,
-    websockets: Literal["none", "websockets-sansio"] = "none",
-    longest_message: int = 1_048_576,
+    limits: Limits = HOOK_LIMITS,
+    proxies: Collection[str] = (),
+    takes_websockets: bool = False,
 ) -> None:
-    """Answer calls until cancelled; those that are being answered may end first."""
-    server = _Server(
-        uvicorn.Config(
-            app,
-            lifespan="off",
-            http=_Impatient,
-            ws=websockets,
-            ws_max_size=longest_message,
-            log_config=None,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            limit_concurrency=most_calls,
-            timeout_graceful_shutdown=LEAVING_SECONDS,
-        )
+    """Answer calls until cancelled; those that are being answered may end first.
+
+    The address of a caller is that which a proxy tells only if the proxy is one of `proxies`.
+    """
+    config = ServerConfig(
+        app,
+        lifespan="off",
+        http=HttpServerConnection,
+        ws=WebSocketServerConnection if takes_websockets else "none",
+        ws_max_size=MAX_MESSAGE,
+        ws_per_message_deflate=False,
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
+        timeout_graceful_shutdown=LEAVING_SECONDS,
     )
+    config.room = Room(limits.within(files_allowed()), proxies)
+    server = _Server(config)
     serving = asyncio.create_task(server.serve(sockets=[door]))
     try:
         await asyncio.shield(serving)

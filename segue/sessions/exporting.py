@@ -49,6 +49,36 @@ def export_lines(
     return count
 
 
+def export_page(
+    tx: Transaction,
+    write: Callable[[str], object],
+    session_id: str,
+    after: int,
+    max_chars: int,
+    mask: Mask | None = None,
+) -> int | None:
+    """Write a session with the messages behind a number, until there is so much text.
+
+    Returns the number of the last one that was written, if there are more.
+    """
+    session = get_session(tx, session_id)
+    written, last, is_cut = 0, after, False
+
+    def some() -> Iterator[Message]:
+        nonlocal last, is_cut
+        for message in _messages(tx, session_id, after):
+            if written > max_chars and last > after:
+                is_cut = True
+                return
+            yield message
+            last = message.seq
+
+    for piece in pieces(session, _tags(tx, session), some(), tx.ledger.of(session_id), mask):
+        written += len(piece)
+        write(piece)
+    return last if is_cut else None
+
+
 def export_document(
     tx: Transaction,
     write: Callable[[str], object],
@@ -116,8 +146,7 @@ def _tags(tx: Transaction, session: Session) -> list[str]:
     return tx.sessions.tags([session.id]).get(session.id, [])
 
 
-def _messages(tx: Transaction, session_id: str) -> Iterator[Message]:
-    after = -1
+def _messages(tx: Transaction, session_id: str, after: int = -1) -> Iterator[Message]:
     while batch := tx.messages.of(session_id, every_state=True, after=after, limit=_STEP):
         yield from batch
         after = batch[-1].seq

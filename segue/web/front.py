@@ -3,12 +3,14 @@
 import logging
 import time
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from segue.core.credentials import Credential
@@ -22,14 +24,14 @@ from segue.web.guarding import Guard, NotLetIn, StoreAway
 from segue.web.openai.errors import Trouble
 from segue.web.premises import Premises
 from segue.web.rpc.catalogue import METHODS
-from segue.web.rpc.dispatching import answered, failed
+from segue.web.rpc.dispatching import answering, failed
 from segue.web.rpc.method import Caller
 from segue.web.rpc.troubles import STORE_SAYS, trouble_of
 from segue.web.socket import Socket
-from segue.web.spelling import spelled
 
 _log = logging.getLogger(__name__)
 _STORE_AGAIN = 5
+_PIECE_BYTES = 128 * 1024
 ANSWER_SECONDS = 1.6
 """Within which `/ready` and `/metrics` answer, also while the store does not: those who probe give up after a few."""
 
@@ -64,12 +66,13 @@ class Front:
             said = read_body(await body_of(request))
         except (Refusal, StoreError) as error:
             return _not_taken(error)
-        answer = await answered(Caller(credential, self._premises), METHODS, said)
-        if not await self._guard.is_still_good(credential):  # which may have been long ago
-            return _not_taken(NotLetIn())
-        if answer is None:
-            return Response(status_code=204)
-        return Response(await spelled(self._premises, answer), media_type="application/json")
+        async with AsyncExitStack() as stack:
+            text = await stack.enter_async_context(answering(Caller(credential, self._premises), METHODS, said))
+            if not await self._guard.is_still_good(credential):  # which may have been long ago
+                return _not_taken(NotLetIn())
+            if text is None:
+                return Response(status_code=204)
+            return HeldResponse(text, stack.pop_all())
 
     async def rpc_socket(self, socket: WebSocket) -> None:
         try:
@@ -122,6 +125,22 @@ class Front:
         if not store.is_answering:
             return self._guard.recall(request)
         return await self._guard.let_in_within(request, _left(deadline))
+
+
+class HeldResponse(Response):
+    """A JSON answer that is sent in pieces, so that it is held until nearly all of it was read."""
+
+    def __init__(self, text: bytes, held: AsyncExitStack) -> None:
+        super().__init__(text, media_type="application/json")
+        self._held = held
+
+    async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
+        async with self._held:
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            for begin in range(0, len(self.body), _PIECE_BYTES):
+                piece = self.body[begin : begin + _PIECE_BYTES]
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 def _left(deadline: float) -> float:

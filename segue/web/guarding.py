@@ -20,8 +20,11 @@ from segue.core.text import one_line
 from segue.gateway.readiness import STORE_DOWN
 from segue.listening.bodies import Refusal
 from segue.listening.calls import OWN_NAMES, caller, check_name
+from segue.listening.connections import doubt, prove
 from segue.sessions.tokens import find_bearer, is_news, note_use
 from segue.web.premises import Premises
+
+_BUSY_SECONDS = 5
 
 _log = logging.getLogger(__name__)
 
@@ -66,6 +69,7 @@ class Guard:
         shown, now, who = bearer(call.headers.get), self._now(), caller(call)
         found = await self._premises.glance(find_bearer, shown, now) if shown else None
         if found is None:
+            doubt(call)
             if shown:
                 self._known.pop(shown.key_id, None)
             if seconds := self._failures.wait(who, now):
@@ -75,6 +79,8 @@ class Guard:
             raise NotLetIn
         if not found.allows(wanted):
             raise Refusal(403, f"The token {found.name} may {found.level}; this needs {wanted}.")
+        if not prove(call, found.key_id):
+            raise Refusal(503, f"Programs with the token {found.name} have too many connections open.", _BUSY_SECONDS)
         self._known[found.key_id] = found
         if is_news(found, now):
             self._note(found, now)

@@ -11,6 +11,7 @@ from segue.config.gateway_settings import GatewaySettings
 from segue.core.errors import StoreError
 from segue.core.scope import OWNER_AT_CONSOLE
 from segue.gateway.outages import log_store_error
+from segue.listening.room import Limits
 from segue.listening.server import CannotListen, bound, serve
 from segue.ports.store import Transaction
 from segue.sessions.watching import note_address
@@ -21,7 +22,7 @@ from segue.web.premises import Premises
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what to call that by
 LOOK_SECONDS = 1.0
 LONGEST_PAUSE = 60.0
-MOST_CALLS = 512
+LIMITS = Limits()
 
 _log = logging.getLogger(__name__)
 
@@ -48,7 +49,8 @@ async def _serve(premises: Premises, guard: Guard, others: Sequence[BaseRoute]) 
         address = f"http://{_host(chosen.host)}:{door.getsockname()[1]}"
         await _note_address(premises, address)
         _log.info("Programs call %s, with a token.", address)
-        await serve(front(premises, guard, others), door, most_calls=MOST_CALLS, websockets="websockets-sansio")
+        app = front(premises, guard, others)
+        await serve(app, door, limits=LIMITS, proxies=chosen.trusted_proxies, takes_websockets=True)
 
 
 async def _until_there_is_a_token(premises: Premises) -> None:

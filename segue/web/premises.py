@@ -17,6 +17,7 @@ from segue.sessions.overseeing import Sight
 from segue.storage.store import SqlStore
 from segue.upkeep.living import is_gone
 from segue.upkeep.sweeping import sweep
+from segue.web.budgets import AnswerBudget
 
 READERS = 4
 """So many questions are looked up at the same time; the gateway's own work has other hands."""
@@ -36,6 +37,7 @@ class Premises:
         self.probe = serving.probe
         self.sight = Sight(settings.session.main_key, settings.reset_policies, is_gone)
         self._crew = serving.crew
+        self.answers = AnswerBudget()
         self._readers = ThreadPoolExecutor(READERS, "segue-reader")
 
     @property

@@ -1,7 +1,7 @@
 """A WebSocket: requests and answers as over HTTP, and beside them what happens in conversations, as it happens.
 
 What was said is told with a cursor. Whoever comes back with the last one they have is told everything behind it.
-Nobody who does not read keeps anything but their own connection waiting, and not for long.
+A client that does not read is not read from either, and keeps nothing but its own connection waiting, not for long.
 """
 
 import asyncio
@@ -22,10 +22,9 @@ from segue.web.guarding import Guard
 from segue.web.premises import Premises
 from segue.web.rpc.catalogue import METHODS
 from segue.web.rpc.chat import Subscribed, SubscribeParams, Unsubscribed, UnsubscribeParams
-from segue.web.rpc.dispatching import Answer, answered, failed
+from segue.web.rpc.dispatching import answering, failed, id_of, spell
 from segue.web.rpc.method import Caller, Closed
 from segue.web.rpc.troubles import NOT_NOW, Trouble, trouble_of
-from segue.web.spelling import spelled
 
 MOST_AT_ONCE = 64
 MOST_SUBSCRIPTIONS = 64
@@ -33,10 +32,10 @@ CHECK_SECONDS = 1.0
 """How soon a token that was taken back ends a connection."""
 SENDING_SECONDS = 30.0
 """After which whoever does not read is left."""
-LONGEST_ANSWER = 16 * 1024 * 1024
+MAX_REQUEST_BYTES = 4 * 1024 * 1024
+"""Of the requests of one connection that are being answered, together."""
 NOT_LET_IN, NO_TEXT = 1008, 1003
 TOO_MANY = Trouble(NOT_NOW, f"{MOST_AT_ONCE} requests of this connection are being answered; wait for some of them.")
-TOO_LONG = Trouble(NOT_NOW, f"The answer is longer than {LONGEST_ANSWER} bytes; ask for less, or over HTTP.")
 
 _log = logging.getLogger(__name__)
 
@@ -58,6 +57,7 @@ class Socket:
         self._numbers = itertools.count(1)
         self._followed: dict[str, asyncio.Task[None] | None] = {}
         self._at_once = 0
+        self._bytes_at_once = 0
         self._sending = asyncio.Lock()
         self._is_over = asyncio.Event()
 
@@ -79,7 +79,13 @@ class Socket:
                 if (text := said.get("text")) is None:
                     await self._close(NO_TEXT, "Requests are texts.")
                     return
-                self._start(self._answer(text))
+                size = len(text)
+                if self._at_once < MOST_AT_ONCE and (not self._at_once or self._fits(size)):
+                    self._at_once += 1
+                    self._bytes_at_once += size
+                    self._start(self._answer(text, size))
+                else:  # said before anything else is received, so that requests never pile up
+                    await self._send(spell(failed(_id_in(text), TOO_MANY)))
         finally:
             self._is_over.set()
 
@@ -96,28 +102,24 @@ class Socket:
                 _log.error("A connection failed.", exc_info=error)
             self._is_over.set()
 
-    async def _answer(self, text: str) -> None:
-        self._at_once += 1
+    def _fits(self, size: int) -> bool:
+        return self._bytes_at_once + size <= MAX_REQUEST_BYTES
+
+    async def _answer(self, text: str, size: int) -> None:
         try:
-            answer = await self._answered(text)
-            if answer is not None:
-                await self._send(answer)
+            try:
+                said = read_body(text.encode("utf-8", "surrogatepass"))
+            except Refusal as refusal:
+                await self._send(spell(failed(None, trouble_of(refusal))))
+                return
+            async with answering(self._caller, self._methods, said) as answer:
+                if answer is not None:
+                    await self._send(answer)
         finally:
             self._at_once -= 1
+            self._bytes_at_once -= size
 
-    async def _answered(self, text: str) -> Answer | list[Answer] | None:
-        try:
-            said = read_body(text.encode("utf-8", "surrogatepass"))
-        except Refusal as refusal:
-            return failed(None, trouble_of(refusal))
-        if self._at_once > MOST_AT_ONCE:
-            return failed(said.get("id") if isinstance(said, dict) else None, TOO_MANY)
-        return await answered(self._caller, self._methods, said)
-
-    async def _send(self, said: Any) -> None:
-        text = await spelled(self._premises, said)
-        if len(text) > LONGEST_ANSWER and "id" in said:
-            text = await spelled(self._premises, failed(said["id"], TOO_LONG))
+    async def _send(self, text: bytes) -> None:
         try:
             async with asyncio.timeout(SENDING_SECONDS), self._sending:
                 await self._socket.send_text(text.decode())
@@ -175,9 +177,18 @@ class Socket:
     async def _follow(self, name: str, subscription: Subscription) -> None:
         async def tell(event: Event) -> None:
             params = {"subscription": name, **event}
-            await self._send({"jsonrpc": "2.0", "method": "chat.event", "params": params})
+            await self._send(spell({"jsonrpc": "2.0", "method": "chat.event", "params": params}))
 
         try:
             await subscription.run(tell)
         finally:
             self._followed.pop(name, None)
+
+
+def _id_in(text: str) -> Any:
+    """The id of a request that is not carried out."""
+    try:
+        said = read_body(text.encode("utf-8", "surrogatepass"))
+    except Refusal:
+        return None
+    return id_of(said)

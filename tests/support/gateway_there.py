@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 from waiting import DEADLINE, wait_until
 
+COMMAND = (sys.executable, "-m", "segue")
+
 
 class There(NamedTuple):
     """Another machine, as far as its gateway can tell."""
@@ -27,8 +29,11 @@ class There(NamedTuple):
 
 
 @contextmanager
-def gateway_at(home: Path, **settings: Any) -> Iterator[There]:
-    """A gateway of a home, which may have something in it already, and a token that may do everything."""
+def gateway_at(home: Path, *, command: tuple[str, ...] = COMMAND, limits: str = "", **settings: Any) -> Iterator[There]:
+    """A gateway of a home, which may have something in it already, and a token that may do everything.
+
+    `limits` are commands of a shell before the gateway begins, such as `ulimit -n 256`.
+    """
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     (home / "config.yaml").write_text(json.dumps({"gateway": {"port": 0}} | settings))
     environment = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
@@ -36,7 +41,8 @@ def gateway_at(home: Path, **settings: Any) -> Iterator[There]:
     made = [sys.executable, "-m", "segue", "tokens", "add", "laptop", "--scope", "admin", "--json"]
     told = subprocess.run(made, env=environment, capture_output=True, check=True, timeout=DEADLINE).stdout
     with (home / "log").open("w") as log:
-        gateway = subprocess.Popen([sys.executable, "-m", "segue", "gateway", "run"], env=environment, stderr=log)
+        begun = ["sh", "-c", f'{limits}\nexec "$@"', "sh", *command, "gateway", "run"]
+        gateway = subprocess.Popen(begun, env=environment, stderr=log)
     try:
         yield There(home, _address(home / "log"), json.loads(told)["token"], gateway)
     finally:

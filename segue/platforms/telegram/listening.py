@@ -19,6 +19,7 @@ from segue.core.rates import Failures
 from segue.core.text import one_line
 from segue.listening.bodies import Refusal, read_body
 from segue.listening.calls import OWN_NAMES, body_of, caller, check_name
+from segue.listening.connections import prove
 from segue.listening.server import bound
 from segue.platforms.telegram.receiving import Receiving
 from segue.platforms.telegram.settings import WebhookDoor
@@ -89,6 +90,7 @@ class Listening:
         """Whoever knows it is never kept waiting by those who do not, though they may come the same way."""
         given = request.headers.get(HEADER, "").encode("latin-1", "replace")
         if hmac.compare_digest(given, self._settings.secret.encode()):
+            prove(request, "telegram")
             return
         who, now = caller(request), time.time()
         if seconds := self._failures.wait(who, now):

@@ -114,7 +114,10 @@ class TelegramPlatform:
             )
             _log.info("Telegram calls %s, which must lead to http://%s:%d.", settings.url, settings.host, self.port)
             intake.connected()
-            await until_one_ends(serve(Listening(settings, receiving).app(), door), self._watch(settings.url))
+            await until_one_ends(
+                serve(Listening(settings, receiving).app(), door, proxies=settings.trusted_proxies),
+                self._watch(settings.url),
+            )
         raise CannotListen("Nothing listens for Telegram any more; it is tried again.")
 
     async def _watch(self, url: str) -> None:

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from segue.core.errors import InvalidSettings
+from segue.listening.networks import read_networks
 
 OFFICIAL = "https://api.telegram.org"
 SHORTEST_SECRET = 16
 LONGEST_POLL = 50
 _KEYS = frozenset({"token", "api_url", "mode", "webhook", "poll_seconds"})
-_WEBHOOK_KEYS = frozenset({"url", "secret", "host", "port", "hosts"})
+_WEBHOOK_KEYS = frozenset({"url", "secret", "host", "port", "hosts", "trusted_proxies"})
 _TOKEN = re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]{20,100}")
 _SECRET = re.compile(rf"[A-Za-z0-9_-]{{{SHORTEST_SECRET},256}}")
 _HOST = re.compile(r"[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]")
@@ -33,6 +34,8 @@ class WebhookDoor:
     port: int = 8768
     hosts: tuple[str, ...] = ()
     """Names by which we are called, beside that of the URL and those of this machine to itself."""
+    trusted_proxies: tuple[str, ...] = ()
+    """Whose X-Forwarded-For says who calls."""
 
     @property
     def path(self) -> str:
@@ -97,7 +100,8 @@ def _webhook(said: object, *, has_own_server: bool) -> WebhookDoor:
         raise InvalidSettings(f"{where}.port must be a number from 0 to 65535; 0 is any that is free.")
     if not isinstance(host, str) or not host.strip():
         raise InvalidSettings(f"{where}.host must be a name or an address of this machine.")
-    return WebhookDoor(url, secret, host, port, _hosts(said.get("hosts", ()), where))
+    proxies = read_networks(said.get("trusted_proxies", ()), where)
+    return WebhookDoor(url, secret, host, port, _hosts(said.get("hosts", ()), where), proxies)
 
 
 def _hosts(said: object, where: str) -> tuple[str, ...]:

@@ -19,10 +19,11 @@ from segue.core.sources import SessionSource
 from segue.core.text import one_line
 from segue.listening.bodies import Refusal
 from segue.listening.calls import OWN_NAMES, body_of, caller, check_name
+from segue.listening.connections import prove
 from segue.listening.server import CannotListen, bound, serve
 from segue.platforms.webhook import inbound, outbound
 from segue.platforms.webhook.inbound import PLATFORM, NotSigned
-from segue.platforms.webhook.settings import WebhookSettings
+from segue.platforms.webhook.settings import Hook, WebhookSettings
 from segue.ports.platform import Arriving, Intake, Post, Sent, Traits
 
 TRAITS = Traits(Arriving.ACK_GATED, longest=1_000_000, can_send=False, is_listener=True)
@@ -61,7 +62,7 @@ class WebhookPlatform:
             self.is_listening.set()
             intake.connected()
             try:
-                await serve(self._app(intake), door)
+                await serve(self._app(intake), door, proxies=self._settings.trusted_proxies)
             finally:
                 self.is_listening.clear()
         raise CannotListen("Nothing listens for webhooks any more; it is tried again.")
@@ -79,7 +80,7 @@ class WebhookPlatform:
             try:
                 return await self._receive(request, intake)
             except Refusal as refusal:
-                return JSONResponse({"error": str(refusal)}, refusal.status)
+                return JSONResponse({"error": str(refusal)}, refusal.status, refusal.headers)
             except StoreError as error:
                 _log.warning("A call of the hook %s was not taken: %s", request.path_params["name"], error)
                 return JSONResponse({"error": "Nothing is taken in at the moment; call again."}, 503, _AGAIN)
@@ -91,16 +92,12 @@ class WebhookPlatform:
         hook = self._settings.hooks.get(request.path_params["name"])
         if hook is None:
             raise Refusal(404, "There is no such hook.")
-        who = caller(request)
-        if seconds := self._failures.wait(who, self._now()):
-            sentence = "Too many calls from there were not signed; call again later."
-            return JSONResponse({"error": sentence}, 429, {"Retry-After": str(seconds)})
         try:
             call = inbound.believed(hook, await body_of(request), request.headers.get, self._now())
         except NotSigned:
-            self._failures.add(who, self._now())
-            _log.warning("A call of the hook %s from %s was not signed with its secret.", hook.name, one_line(who))
+            self._note_failure(hook, caller(request))
             raise
+        prove(request, hook.name)
         route = await self._places(hook.deliver) if hook.deliver else None
         said = inbound.inbound_from(call, route)
         if hook.deliver and route is None:
@@ -109,6 +106,13 @@ class WebhookPlatform:
         if receipt is Receipt.REFUSED:
             return JSONResponse({"error": "Too many calls are waiting; call again."}, 503, _AGAIN)
         return JSONResponse({"status": _ANSWERS[receipt]})
+
+    def _note_failure(self, hook: Hook, who: str) -> None:
+        """Only those whose calls are not signed are kept waiting, though others may call from the same address."""
+        if seconds := self._failures.wait(who, self._now()):
+            raise Refusal(429, "Too many calls from there were not signed; call again later.", seconds)
+        self._failures.add(who, self._now())
+        _log.warning("A call of the hook %s from %s was not signed with its secret.", hook.name, one_line(who))
 
     def _check_caller(self, request: Request) -> None:
         """Nobody is led here by a name that is not ours, and no page in a browser calls."""

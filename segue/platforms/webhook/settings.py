@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from segue.core.errors import Invalid, InvalidSettings
 from segue.core.routes import Route, parse_route
+from segue.listening.networks import read_networks
 
 SHORTEST_SECRET = 16
 WHOLE = "{{ . }}"
@@ -18,7 +19,7 @@ _HOST = re.compile(r"[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]")
 _HOOK_KEYS = frozenset(
     {"secret", "template", "deliver", "agent", "tools", "header", "prefix", "id_header", "timestamp_header", "signed"}
 )
-_KEYS = frozenset({"host", "port", "hosts", "hooks"})
+_KEYS = frozenset({"host", "port", "hosts", "trusted_proxies", "hooks"})
 _LAST_PORT = 65_535
 
 
@@ -54,6 +55,8 @@ class WebhookSettings:
     port: int = 8767
     hosts: tuple[str, ...] = ()
     """Names by which we are called, beside those of this machine to itself."""
+    trusted_proxies: tuple[str, ...] = ()
+    """Whose X-Forwarded-For says who calls."""
 
 
 def read_settings(own: Mapping[str, object]) -> WebhookSettings:
@@ -70,7 +73,8 @@ def read_settings(own: Mapping[str, object]) -> WebhookSettings:
         raise InvalidSettings("platforms.webhook.port must be a number from 0 to 65535; 0 is any that is free.")
     if not isinstance(host, str) or not host.strip():
         raise InvalidSettings("platforms.webhook.host must be a name or an address of this machine.")
-    return WebhookSettings(said, host, port, _hosts(own.get("hosts", ())))
+    hosts, proxies = _hosts(own.get("hosts", ())), read_networks(own.get("trusted_proxies", ()), "platforms.webhook")
+    return WebhookSettings(said, host, port, hosts, proxies)
 
 
 def _hook(name: str, said: object) -> Hook:

@@ -12,7 +12,7 @@ from segue.core.keys import DEFAULT_AGENT
 from segue.core.messages import Message, Spot
 from segue.ports.store import Transaction
 from segue.sessions.finding import find_tip, get_id, get_session
-from segue.sessions.following import cursor_text, follow, parse_cursor
+from segue.sessions.following import MAX_CHARS, cursor_text, follow, parse_cursor, read_last, size_of
 from segue.sessions.responding import Outcome
 from segue.web.rpc.commands import carried_out, told
 from segue.web.rpc.method import Caller, Closed, Count, Id, Key, Method, Text
@@ -89,14 +89,14 @@ class Subscribed(Closed):
 
 
 async def history(caller: Caller, params: HistoryParams) -> History:
-    """What was said, the last messages or those behind a cursor."""
+    """What was said, the last messages or those behind a cursor; fewer than `limit` when they are very long."""
     lane_key = lane_named(caller, params)
 
     def work(tx: Transaction) -> list[Message]:
         if params.cursor is not None:
             return _behind(tx, parse_cursor(params.cursor), params.limit, lane_key)
         session_id = session_at(tx, params, lane_key)
-        return tx.messages.last(session_id, params.limit) if session_id else []
+        return read_last(tx, session_id, params.limit) if session_id else []
 
     found = await caller.premises.read(caller.scope, work)
     cursor = cursor_text(Spot(found[-1].session_id, found[-1].seq)) if found else params.cursor
@@ -175,7 +175,7 @@ def session_at(tx: Transaction, where: Where, lane_key: str | None) -> str | Non
 def _behind(tx: Transaction, cursor: Spot, limit: int, lane_key: str | None) -> list[Message]:
     get_session(tx, cursor.session_id)
     found: list[Message] = []
-    while len(found) < limit:
+    while len(found) < limit and sum(map(size_of, found)) < MAX_CHARS:
         step = follow(tx, cursor, limit - len(found), lane_key)
         if not step.messages and not step.is_elsewhere:
             break
@@ -212,7 +212,7 @@ def _sent(outcome: Outcome) -> Sent:
 
 
 METHODS: tuple[Method[Any], ...] = (
-    Method("chat.history", Level.READ, HistoryParams, History, history),
+    Method("chat.history", Level.READ, HistoryParams, History, history, is_long=True),
     Method("chat.send", Level.WRITE, SendParams, Sent, send),
     Method("chat.abort", Level.WRITE, Where, Aborted, abort),
     Method("chat.subscribe", Level.READ, SubscribeParams, Subscribed, subscribe),

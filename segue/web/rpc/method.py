@@ -53,6 +53,8 @@ class Method(Generic[P]):
     params: type[P]
     result: type[Closed]
     run: Callable[[Caller, P], Awaitable[Closed]]
+    is_long: bool = False
+    """Whether its answer can be so long that room is reserved for it."""
 
     @property
     def about(self) -> str:

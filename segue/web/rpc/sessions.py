@@ -9,6 +9,7 @@ from pydantic import Field
 
 from segue.core.credentials import Level
 from segue.core.errors import Invalid
+from segue.core.messages import LARGEST_SEQ
 from segue.core.recap import recap
 from segue.core.redaction import Secrets
 from segue.core.scope import OWNER_AT_CONSOLE
@@ -18,11 +19,14 @@ from segue.facade.searching import as_row as hit_row
 from segue.ports.store import Filter, Narrowing, Transaction
 from segue.sessions import attaching, discarding, exporting, finding, listing, marking
 from segue.sessions.searching import Sort, Wish
+from segue.web.budgets import MAX_ANSWER
 from segue.web.rpc.commands import carried_out
 from segue.web.rpc.method import Caller, Closed, Count, Id, Method, Names, Offset
 from segue.web.rpc.rows import SessionRow, public_session, session_row
+from segue.web.rpc.troubles import NOT_NOW, Refused
 
 _RECAP = 60  # messages looked at for a preview
+_PAGE_CHARS = 1_000_000  # of a page of an export, about
 
 
 class ListParams(Closed):
@@ -141,10 +145,14 @@ class Hits(Closed):
 
 class ExportParams(OneParams):
     raw: bool = Field(False, description="With the secrets that somebody wrote; otherwise they are left out.")
+    after: int | None = Field(
+        None, ge=-1, le=LARGEST_SEQ, description="Only messages behind this number, as many as fit; -1 for the first."
+    )
 
 
 class Exported(Closed):
     session: dict[str, Any]
+    next: int | None = Field(description="The `after` with which a page goes on; null when nothing is left.")
 
 
 async def list_(caller: Caller, params: ListParams) -> Listing:
@@ -262,16 +270,40 @@ async def search(caller: Caller, params: SearchParams) -> Hits:
 
 
 async def export(caller: Caller, params: ExportParams) -> Exported:
-    """A session whole: every column, and every message in every state."""
+    """A session whole: every column, and every message in every state; in pages with `after`, when it is long."""
     mask = None if params.raw else Secrets(redacts=True)
 
-    def work(tx: Transaction) -> str:
-        pieces: list[str] = []
-        exporting.export_lines(tx, pieces.append, ids=[finding.get_id(tx, params.id)], mask=mask)
-        return "".join(pieces)
+    def work(tx: Transaction) -> tuple[str, int | None]:
+        session_id, pieces = finding.get_id(tx, params.id), _Pieces()
+        if params.after is None:
+            exporting.export_lines(tx, pieces.add, ids=[session_id], mask=mask)
+            return pieces.text, None
+        following = exporting.export_page(tx, pieces.add, session_id, params.after, _PAGE_CHARS, mask)
+        return pieces.text, following
 
-    session = json.loads(await caller.premises.read(caller.scope, work))
-    return Exported(session=session if caller.scope.sees_all else public_session(session))
+    text, following = await caller.premises.read(caller.scope, work)
+    session = json.loads(text)
+    return Exported(session=session if caller.scope.sees_all else public_session(session), next=following)
+
+
+class _Pieces:
+    """An export as it is put together, which is given up as soon as it is too long to be an answer."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._chars = 0
+
+    @property
+    def text(self) -> str:
+        return "".join(self._pieces)
+
+    def add(self, piece: str) -> None:
+        self._chars += len(piece)
+        if self._chars > MAX_ANSWER:
+            raise Refused(
+                NOT_NOW, f"The session is longer than {MAX_ANSWER} bytes; ask for it in pages, with after=-1."
+            )
+        self._pieces.append(piece)
 
 
 async def _lane_of(caller: Caller, wanted: str) -> str:
@@ -293,7 +325,7 @@ def _row(tx: Transaction, session_id: str) -> SessionRow:
 
 
 METHODS: tuple[Method[Any], ...] = (
-    Method("sessions.list", Level.READ, ListParams, Listing, list_),
+    Method("sessions.list", Level.READ, ListParams, Listing, list_, is_long=True),
     Method("sessions.get", Level.READ, OneParams, Whole, get),
     Method("sessions.preview", Level.READ, OneParams, Preview, preview),
     Method("sessions.resolve", Level.READ, ResolveParams, Resolved, resolve),
@@ -301,6 +333,6 @@ METHODS: tuple[Method[Any], ...] = (
     Method("sessions.reset", Level.WRITE, OneParams, ResetDone, reset),
     Method("sessions.delete", Level.ADMIN, DeleteParams, Deleted, delete),
     Method("sessions.compact", Level.WRITE, CompactParams, Said, compact),
-    Method("sessions.search", Level.READ, SearchParams, Hits, search),
-    Method("sessions.export", Level.READ, ExportParams, Exported, export),
+    Method("sessions.search", Level.READ, SearchParams, Hits, search, is_long=True),
+    Method("sessions.export", Level.READ, ExportParams, Exported, export, is_long=True),
 )
