@@ -168,6 +168,7 @@ class Serving:
             turn_seconds=self._settings.agent.turn_timeout,
             freshness=self._settings.agent.auto_continue_freshness,
             ended=self._name,
+            limits=self._settings.gateway.turn_limits,
         )
 
     def _means(self, restart: Callable[[], None]) -> Means:

@@ -11,6 +11,7 @@ from segue.config.naming import PLATFORM
 from segue.core.addresses import is_network
 from segue.core.queueing import Drop, QueueMode, QueueRules
 from segue.core.streaming import Streaming
+from segue.core.turn_slots import USUAL_LIMITS, TurnLimits
 
 _QUEUE, _STREAMING = QueueRules(), Streaming()
 _LONGEST_CURSOR = 8
@@ -164,6 +165,20 @@ class GatewaySettings:
             "Proxies in front of it whose X-Forwarded-For says who calls; nobody else's is believed.",
         ),
     )
+    max_turns: int = field(
+        default=USUAL_LIMITS.in_all,
+        metadata=about(
+            Number(1, 10_000), "How many turns run at once; the others wait in line, each person's in turn."
+        ),
+    )
+    max_turns_per_person: int = field(
+        default=USUAL_LIMITS.per_person,
+        metadata=about(Number(1, 10_000), "How many of them may be of one person who is not an owner."),
+    )
+
+    @property
+    def turn_limits(self) -> TurnLimits:
+        return TurnLimits(self.max_turns, self.max_turns_per_person)
 
 
 def _merged(general: object, overrides: object, names: tuple[str, ...]) -> dict[str, Any]:

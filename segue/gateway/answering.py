@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -25,7 +25,9 @@ from segue.core.lifecycle import Interruption, Lane, Reset, Start
 from segue.core.outbox import What
 from segue.core.preferences import Preferences
 from segue.core.queueing import QueueMode, QueueRules, pause_before
+from segue.core.scope import OWNER
 from segue.core.sessions import Session
+from segue.core.turn_slots import USUAL_LIMITS, TurnLimits, TurnSlots
 from segue.core.turns import Turn, TurnState
 from segue.gateway.at_work import Work, at_work, logged_for
 from segue.gateway.clerk import Clerk
@@ -97,6 +99,7 @@ class Staff:
     turn_seconds: float = 1800.0
     freshness: float = 3600.0
     most_attempts: int = MOST_ATTEMPTS
+    limits: TurnLimits = USUAL_LIMITS
 
 
 class Running(NamedTuple):
@@ -156,6 +159,9 @@ class Office:
         self._streams = streams
         self._sent = sent
         self._tell = tell
+        self.wake: Callable[[str], None] = _nobody_works
+        """Called for a lane in which a turn may begin now that waited for others."""
+        self._slots = TurnSlots(staff.limits, (OWNER,))
         self._resume_at = 0.0
         """When turns that were cut off may go on, by the monotonic clock."""
         self._held_back: set[str] = set()
@@ -186,7 +192,7 @@ class Office:
             self._held_back.clear()
         if key in self._held_back and not await self._door.read(lambda tx: tx.inbox.running(key)):
             self._held_back.discard(key)
-        return key in self._held_back or self._is_waiting_for_store(key)
+        return key in self._held_back or self._slots.is_waiting(key) or self._is_waiting_for_store(key)
 
     def _is_waiting_for_store(self, key: str) -> bool:
         failures = self._store_failures.get(key)
@@ -248,6 +254,11 @@ class Office:
 
     def left(self, key: str) -> None:
         self._stops.pop(key, None)
+        self._wake_all(self._slots.release(key))
+
+    def _wake_all(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            self.wake(key)
 
     async def _give_up(self, holder: LaneHolder, key: str, error: Exception) -> None:
         """What waits in front cannot be begun: after a few tries it is dead, and its sender told."""
@@ -272,7 +283,12 @@ class Office:
             case AnswerThese():
                 if due.is_more_welcome and await self._has_paused(stirred, due.entries):
                     return True  # it is looked again what is due
-                return await self._answer(holder, due)
+                if not self._slots.begin(due.entries[0].lane_key, due.entries[0].principal):
+                    return False  # too many turns run; it is woken when it may begin
+                try:
+                    return await self._answer(holder, due)
+                finally:
+                    self._wake_all(self._slots.end(due.entries[0].lane_key))
         return True
 
     async def _has_paused(self, stirred: asyncio.Event, entries: Sequence[Entry]) -> bool:
@@ -333,19 +349,15 @@ class Office:
         elif self._is_waiting_for_store(due.lane.key) or await self._may_be_alive(turn):
             return False
         else:
-            heard = await self._door.read(self._heard, turn)
+            heard, person = await self._door.read(self._heard, turn)
             if heard is Heard.NOBODY:
                 _log.warning("Turn not resumed after it was cut off: its sender may not write any more")
                 outcome = Outcome(turn, TurnState.STOPPED, "", now, PUT_OUT)
                 await self._door.write(turning.end_turn, holder.lease, outcome, None, self._dropping)
             elif heard is Heard.LATER and not due.has_more:
                 return False  # its platform is not connected yet
-            elif not self._is_suspect(due):
-                await self._carry_on(holder, due)
-            elif self._suspect is None:
-                await self._carry_on_alone(holder, due)
-            else:
-                return False  # it is looked again in a moment
+            elif not await self._carry_on_in_turn(holder, due, person):
+                return False
         self._tell_ended(due.lane, turn)
         self._sent()
         return True
@@ -371,6 +383,22 @@ class Office:
         is_crash = due.lane.phase_reason == Interruption.RESTART
         return is_crash and due.turn.attempt + 1 >= self._staff.most_attempts
 
+    async def _carry_on_in_turn(self, holder: LaneHolder, due: CutOff, person: str) -> bool:
+        """Carry on a turn of somebody, unless others go first; whether it was."""
+        key = due.lane.key
+        if not self._slots.begin(key, person):
+            return False  # it is woken when it may go on
+        try:
+            if not self._is_suspect(due):
+                await self._carry_on(holder, due)
+            elif self._suspect is None:
+                await self._carry_on_alone(holder, due)
+            else:
+                return False  # it is looked again in a moment
+        finally:
+            self._wake_all(self._slots.end(key))
+        return True
+
     async def _carry_on_alone(self, holder: LaneHolder, due: CutOff) -> None:
         """One suspect at a time: of several that ran when the gateway died, only the one that it dies of is counted."""
         self._suspect = due.turn.id
@@ -385,15 +413,17 @@ class Office:
         await holder.now_holds(begun.lease)
         await self._run(holder, begun, await self._door.read(lambda tx: tx.inbox.of_turn(due.turn.id)))
 
-    def _heard(self, tx: Transaction, turn: Turn) -> Heard:
-        """Whether those whom a turn answers may still speak, and can be reached."""
+    def _heard(self, tx: Transaction, turn: Turn) -> tuple[Heard, str]:
+        """Whether those whom a turn answers may still speak, and can be reached; and who they are."""
         entries = tx.inbox.of_turn(turn.id)
         if not entries:
-            return Heard.NOW
+            return Heard.NOW, OWNER
+        person = entries[0].principal
         if not any(self._circle.may_speak(tx, entry) for entry in entries):
-            return Heard.NOBODY
+            return Heard.NOBODY, person
         goes = entries[-1].destination
-        return Heard.NOW if self._circle.is_connected(tx, goes.platform, goes.account or "") else Heard.LATER
+        is_connected = self._circle.is_connected(tx, goes.platform, goes.account or "")
+        return Heard.NOW if is_connected else Heard.LATER, person
 
     def _find_stop(self, tx: Transaction, key: str) -> Entry | None:
         """A message that waits in a lane and for which nothing before it should be answered."""
@@ -528,6 +558,9 @@ class Office:
     def _tell_busy(self, tx: Transaction, entry: Entry, reason: str) -> None:
         text = f"Your message waits. {reason}"
         post(tx, self._house.posting, envelope_of(entry, f"{entry.id}:waits"), text, What.NOTICE, time.time())
+
+
+def _nobody_works(_key: str) -> None: ...
 
 
 async def _nobody_agrees(_call: object, _risk: str) -> bool:

@@ -83,6 +83,7 @@ def assemble(
         door, presence, house, staff, clerk, streams, lambda: gateway.sent(), lambda fact: gateway.told(fact), circle
     )
     lanes = Lanes(door, presence, office, grounds.errand)
+    office.wake = lanes.wake
     watcher = Watcher(door, presence, house.rules, staff.agent_for, watching, lambda fact: gateway.told(fact))
     gateway = Gateway(door, presence, desk, office, clerk, lanes, connections, watcher, hooks or Hooks(), drain_seconds)
     gateway.other_doors = (front, back)

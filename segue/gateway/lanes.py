@@ -118,8 +118,11 @@ class Lanes:
     async def _work_in(self, key: str) -> None:
         try:
             lease, due = await self._door.write(self._take, key)
-        except InUse:
-            return  # another gateway works there
+        except BaseException as error:
+            self._steps.left(key)
+            if isinstance(error, InUse):
+                return  # another gateway works there
+            raise
         holder = LaneHolder(self._presence, lease)
         try:
             while due is not None and not self._is_closing:
