@@ -278,6 +278,10 @@ class StoreFault(StoreError):
     """The operating system failed a read or a write."""
 
 
+class StoreReplaced(StoreFault):
+    """The database file, or its log, was replaced or removed while it was open."""
+
+
 class StoreCorrupt(StoreError):
     """The database file is damaged; writing has stopped."""
 

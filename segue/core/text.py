@@ -16,7 +16,8 @@ _ESCAPES = re.compile(
 )
 _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 but tab and newline, DEL, C1
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidi marks, overrides and isolates
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f"  # bidi marks, overrides and isolates, and what shapes digits
+    "\ufff9-\ufffb"  # what hides notes between the lines
     "\U000e0000-\U000e007f]"  # tag characters
 )
 _UNSAFE_IN_JSON = re.compile(_UNPRINTABLE.pattern + "|[\u2028\u2029]")  # the two would end a line for some readers

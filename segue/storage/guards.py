@@ -152,6 +152,37 @@ def check_file(path: Path) -> None:
         raise HomeRefused(f"{path} belongs to another user; set SEGUE_HOME to a folder of your own.")
 
 
+class OpenedFiles:
+    """The file of a database and its log, as they were when it was opened.
+
+    What is written to a file that no name leads to any more is lost when it is closed. Its names are only looked up,
+    because opening the file would drop the locks on it.
+    """
+
+    def __init__(self, path: Path, *, has_log: bool) -> None:
+        self._path = path
+        self._log = path.with_name(path.name + "-wal") if has_log else None
+        self._identities: dict[Path, tuple[int, int]] = {}
+
+    def find_replaced(self) -> Path | None:
+        """The first file that is not there any more, or is another one than it was."""
+        for path in (self._path, self._log):
+            if path is None:
+                continue
+            identity = _identity_of(path)
+            if identity is None or self._identities.setdefault(path, identity) != identity:
+                return path
+        return None
+
+
+def _identity_of(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def file_system_of(path: Path, mounts: str) -> str | None:
     """The type of the file system that holds a path, read from the text of /proc/self/mountinfo."""
     best, found = "", None

@@ -21,6 +21,7 @@ from segue.core.errors import (
     StoreError,
     StoreForked,
     StoreReadOnly,
+    StoreReplaced,
 )
 from segue.core.messages import Draft
 from segue.core.scope import OWNER_AT_CONSOLE, Scope
@@ -77,6 +78,7 @@ class SqliteEngine:
         else:
             self._writer = patiently(lambda _: self._open_writing())
             self._checkpoints.watch(self._writer)
+        self._files = guards.OpenedFiles(self.path, has_log=self.reads_beside_writer)
         guards.watch_for_fork(self)
         guards.forbid_opening(self.path)
 
@@ -99,6 +101,7 @@ class SqliteEngine:
         try:
             with self._our_errors(), writer.transaction(WRITING, is_patient=patience > MOMENT):
                 yield writer
+            self._check_files()
             if self.reads_beside_writer:
                 self._checkpoints.count(writer)
         finally:
@@ -228,6 +231,16 @@ class SqliteEngine:
     def _check(self) -> None:
         if self._unusable is not None:
             raise self._unusable()
+
+    def _check_files(self) -> None:
+        """Acknowledge nothing that was written to a file which nobody can find again."""
+        if (replaced := self._files.find_replaced()) is not None:
+            error = StoreReplaced(
+                f"{replaced} was replaced or removed while Segue was using it, so the last changes may be lost and"
+                " nothing more is stored. Put the file back, and start Segue again."
+            )
+            self._unusable = lambda: error
+            raise error
 
     def _give_back(self, reader: SqliteConnection) -> None:
         with self._pool:
