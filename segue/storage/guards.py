@@ -177,7 +177,7 @@ class OpenedFiles:
 
 def _identity_of(path: Path) -> tuple[int, int] | None:
     try:
-        found = os.stat(path)
+        found = path.stat()
     except FileNotFoundError:
         return None
     return found.st_dev, found.st_ino

@@ -66,6 +66,8 @@ class SqliteEngine:
         self._is_immutable = False
         self._unusable: Callable[[], StoreError] | None = None
         self._damage: str | None = None
+        self._replaced: Path | None = None
+        """The file that was replaced under this one."""
         self._checkpoints = Checkpoints(self.path, self._note_damage)
         self._writing = Turnstile()
         self._readers: list[SqliteConnection] = []
@@ -231,16 +233,17 @@ class SqliteEngine:
     def _check(self) -> None:
         if self._unusable is not None:
             raise self._unusable()
+        if self._replaced is not None:
+            raise StoreReplaced(
+                f"{self._replaced} was replaced or removed while Segue was using it, so the last changes may be lost,"
+                " and nothing more is stored. Put the file back, and start Segue again."
+            )
 
     def _check_files(self) -> None:
         """Acknowledge nothing that was written to a file which nobody can find again."""
         if (replaced := self._files.find_replaced()) is not None:
-            error = StoreReplaced(
-                f"{replaced} was replaced or removed while Segue was using it, so the last changes may be lost and"
-                " nothing more is stored. Put the file back, and start Segue again."
-            )
-            self._unusable = lambda: error
-            raise error
+            self._replaced = replaced
+            self._check()
 
     def _give_back(self, reader: SqliteConnection) -> None:
         with self._pool:
