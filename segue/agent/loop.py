@@ -31,6 +31,8 @@ from segue.ports.tool import Tool, ToolFailed
 
 MOST_MODEL_CALLS = 50
 """In one turn: an agent that goes round in circles comes to an end."""
+MAX_CALLS = 50
+"""Tools that run for one answer of a model."""
 MOST_REFUSALS = 4
 """Times that a conversation is made shorter because the model cannot read it."""
 _SMALLER = 0.7
@@ -69,8 +71,8 @@ class Loop:
             if reply is None:
                 return  # and why has been said
             rows.append(_row(reply_draft(reply, 0.0), rows))
-            for call in reply.calls:
-                async for event in self._called(task, call, rows):
+            for number, call in enumerate(reply.calls):
+                async for event in self._called(task, call, rows, may_run=number < MAX_CALLS):
                     yield event
             if not reply.calls:
                 return
@@ -173,9 +175,13 @@ class Loop:
                 rows.append(_row(result_draft(result, 0.0), rows))
                 yield result
 
-    async def _called(self, task: Task, call: ToolCall, rows: list[Said]) -> AsyncGenerator[Event]:
+    async def _called(
+        self, task: Task, call: ToolCall, rows: list[Said], *, may_run: bool = True
+    ) -> AsyncGenerator[Event]:
         tool, arguments = self._tools.get(call.name), call.parsed()
-        if tool is None:
+        if not may_run:
+            result = ToolFinished(call, f"Not run: at most {MAX_CALLS} tools run for one answer.", is_error=True)
+        elif tool is None:
             result = ToolFinished(call, f"There is no tool {call.name!r}; there are {', '.join(self._tools)}.", True)
         elif arguments is None:
             result = ToolFinished(call, "The arguments are not a JSON object; call it again with one.", is_error=True)

@@ -69,6 +69,8 @@ def failure(error: Exception, endpoint: Endpoint, name: str, silence: float) -> 
     """What went wrong, as one of ours."""
     if isinstance(error, ModelError):
         return error
+    if ours := next((cause for cause in _causes(error) if isinstance(cause, ModelError)), None):
+        return ours
     said = _Said(error, endpoint, name)
     if whole := next((cause for cause in _causes(error) if isinstance(cause, NotAStream)), None):
         return StreamBroken(f"{endpoint.called} answered with something that is no stream{said.quote(whole.body)}.")

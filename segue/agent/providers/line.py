@@ -15,6 +15,8 @@ from pydantic_ai.messages import (
     TextPartDelta,
     ThinkingPart,
     ThinkingPartDelta,
+    ToolCallPart,
+    ToolCallPartDelta,
 )
 from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
@@ -55,6 +57,7 @@ class Line:
         try:
             async with speaker.request_stream(messages, said, _parameters(request)) as answer:
                 async for event in answer:
+                    pieces.count(_arguments(event))
                     for piece in pieces.take(*_words(event)):
                         yield piece
                 response = answer.get()
@@ -86,6 +89,16 @@ def _words(event: ModelResponseStreamEvent) -> tuple[type[Text] | type[Reasoning
         case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=thought)):
             return Reasoning, thought or ""
     return Text, ""
+
+
+def _arguments(event: ModelResponseStreamEvent) -> str:
+    """What an event adds to the arguments of a call."""
+    match event:
+        case PartStartEvent(part=ToolCallPart(args=str(text))):
+            return text
+        case PartDeltaEvent(delta=ToolCallPartDelta(args_delta=str(text))):
+            return text
+    return ""
 
 
 def _parameters(request: Request) -> ModelRequestParameters:

@@ -12,6 +12,7 @@ from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.settings import ModelSettings
 
 from segue.agent.choosing import Endpoint
+from segue.agent.providers.bounds import bound
 from segue.core.json_text import parse_json
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ def _connections(endpoint: Endpoint, silence: float) -> httpx2.AsyncClient:
         verify=False if is_plain else tls(),
         trust_env=not endpoint.is_local,  # no proxy stands between this machine and itself
         limits=httpx2.Limits(keepalive_expiry=_KEEP_SECONDS),
-        event_hooks={"response": [_must_stream]},
+        headers={"Accept-Encoding": "identity"},  # what is packed can be a thousand times as long
+        event_hooks={"response": [bound, _must_stream]},
     )
 
 
