@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from raw_model_server import STREAM, Play, RawModelServer
-from test_hostile_streams import KINDS, ask, call_delta, delta, sse
+from streamed_answers import KINDS, ask, call_delta, delta, sse
 from waiting import DEADLINE
 
 from segue.agent.choosing import Endpoint, Kind

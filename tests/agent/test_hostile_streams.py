@@ -3,11 +3,11 @@
 import asyncio
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import pytest
 from places import Place, on_sqlite, run
 from raw_model_server import Play, RawModelServer
+from streamed_answers import KEY, KINDS, ask, call_delta, delta, sse, text_of, user
 from waiting import DEADLINE
 
 from segue.agent.choosing import Endpoint, Kind
@@ -18,8 +18,6 @@ from segue.core.events import Done, Failed, Reasoning, Reply, Text
 from segue.ports.model import Request
 from segue.storage.store import SqlStore
 
-KINDS: tuple[Kind, ...] = ("openai", "anthropic")
-KEY = "sk-not-a-real-key-0123456789abcdef"
 JSON_HEAD = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
 
@@ -30,69 +28,6 @@ def server() -> Iterator[RawModelServer]:
     running = RawModelServer(Play([b""]))
     yield running
     running.close()
-
-
-def ask(
-    server: RawModelServer,
-    kind: Kind,
-    *plays: Play,
-    request: Request | None = None,
-    silence: float = DEADLINE,
-    provider: str | None = None,
-) -> tuple[list[Text | Reasoning], Reply | None, ModelError | None]:
-    """What was shown, and what came of it."""
-    server.play(*plays)
-    base_url = server.url + ("/v1" if kind == "openai" else "")
-    endpoint = Endpoint(provider or kind, kind, base_url, KEY, "SOME_API_KEY")
-    return asyncio.run(asyncio.wait_for(_ask(endpoint, request or Request("", [user("hello")]), silence), 2 * DEADLINE))
-
-
-async def _ask(
-    endpoint: Endpoint, request: Request, silence: float
-) -> tuple[list[Text | Reasoning], Reply | None, ModelError | None]:
-    model = ProviderModel(endpoint, "some-model", silence=silence)
-    shown: list[Text | Reasoning] = []
-    reply = None
-    try:
-        async for piece in model.stream(request):
-            if isinstance(piece, Reply):
-                assert reply is None
-                reply = piece
-            else:
-                shown.append(piece)
-    except ModelError as error:
-        assert reply is None
-        return shown, None, error
-    finally:
-        await model.aclose()
-    return shown, reply, None
-
-
-def user(text: str) -> dict[str, Any]:
-    return {"role": "user", "content": text}
-
-
-def text_of(shown: Sequence[Text | Reasoning]) -> str:
-    return "".join(piece.text for piece in shown if isinstance(piece, Text))
-
-
-def sse(*chunks: Any, event: bool = False) -> bytes:
-    lines = []
-    for chunk in chunks:
-        if event and isinstance(chunk, dict):
-            lines.append(f"event: {chunk.get('type')}\n")
-        lines.append(f"data: {chunk if isinstance(chunk, str) else json.dumps(chunk)}\n\n")
-    return "".join(lines).encode()
-
-
-def delta(finish: str | None = None, **said: Any) -> dict[str, Any]:
-    choice = {"index": 0, "delta": said, "finish_reason": finish}
-    return {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "some-model", "choices": [choice]}
-
-
-def call_delta(index: int | None, name: str | None = None, arguments: str | None = None, **more: Any) -> dict[str, Any]:
-    function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
-    return delta(tool_calls=[{"index": index, "type": "function", "function": function} | more])
 
 
 USAGE = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "some-model", "choices": []} | {
