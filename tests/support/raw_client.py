@@ -26,6 +26,12 @@ class RawClient:
         self._socket.connect((parts.hostname or "", parts.port or 80))
         self._received = b""
 
+    def __enter__(self) -> "RawClient":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def send(self, data: bytes) -> None:
         self._socket.sendall(data)
 
@@ -49,12 +55,13 @@ class RawClient:
         length = next(
             int(line.partition(":")[2]) for line in head.splitlines() if line.lower().startswith("content-length")
         )
-        while len(self._received) < length:
+        body = bytearray(self._received)
+        while len(body) < length:
             if not (piece := self._socket.recv(65_536)):
                 raise ConnectionError("closed in the middle of an answer")
-            self._received += piece
-        body, self._received = self._received[:length], self._received[length:]
-        return int(head.split()[1]), body
+            body += piece
+        self._received = bytes(body[length:])
+        return int(head.split()[1]), bytes(body[:length])
 
     def upgrade(self, token: str, path: str = "/rpc") -> str:
         """Ask for a WebSocket; the head of the answer."""

@@ -15,14 +15,20 @@ from segue.web.rpc import dispatching, sessions
 _HUGE = 10**12
 
 
+def _read_from_whoever_does_not_read() -> None:
+    ours, theirs = connections.WebSocketServerConnection, WebSocketsSansIOProtocol
+    for name in ("pause_writing", "resume_writing", "receive"):
+        setattr(ours, name, getattr(theirs, name))
+
+
 def _without(guard: str) -> None:
     match guard:
-        case "back-pressure":  # of requests that come over a WebSocket
+        case "back-pressure":
             socket.MOST_AT_ONCE = _HUGE  # type: ignore[misc]
             socket.MAX_REQUEST_BYTES = _HUGE  # type: ignore[misc]
+            _read_from_whoever_does_not_read()
         case "pings":
-            connections.WebSocketServerConnection.pause_writing = WebSocketsSansIOProtocol.pause_writing  # type: ignore[method-assign]
-            connections.WebSocketServerConnection.resume_writing = WebSocketsSansIOProtocol.resume_writing  # type: ignore[method-assign]
+            _read_from_whoever_does_not_read()
         case "fragments":
             connections.MAX_FRAGMENTS = _HUGE  # type: ignore[misc]
         case "room":  # for connections, and the time for a request to arrive
