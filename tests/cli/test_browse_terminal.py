@@ -75,6 +75,15 @@ def test_filter_rename_resize_and_choose(terminal: Terminal, db: SessionDB) -> N
     terminal.wait(lambda _: is_clean(terminal))
 
 
+def test_what_is_typed_in_the_same_moment_as_the_slash_is_in_the_filter(terminal: Terminal) -> None:
+    terminal.type(f"{BROWSE}\n")
+    terminal.until("3 conversations", "● Something with wind in it")
+    terminal.type("/leeks")
+    terminal.until("1 of 3 conversations", "Soup for Sunday", without="Naming the boat")
+    terminal.type("/x")
+    terminal.until("leeks/x", "0 of 3 conversations")
+
+
 def test_r_without_a_name_opens_the_list_and_goes_on_with_what_is_chosen(terminal: Terminal) -> None:
     terminal.send(f"{SEGUE} -r")
     terminal.until("3 conversations", "● Something with wind in it")

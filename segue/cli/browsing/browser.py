@@ -53,7 +53,8 @@ class Browser(App[str]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-low"), (20, "-high")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [
-        *(Binding(key.key, key.action, key.label, show=False) for key in KEYS),
+        # A key reaches the list later than the program, and the keys behind / are meant for the filter.
+        *(Binding(key.key, key.action, key.label, show=False, priority=key.action == "filter") for key in KEYS),
         Binding("escape", "step_back", show=False),
         Binding("ctrl+c", "leave", show=False, priority=True),
     ]
@@ -74,6 +75,10 @@ class Browser(App[str]):
         yield self._panes
         yield self._status
         yield self._keys
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - as Textual has it
+        """Whether a key does something here: / is an ordinary letter in the filter and in a dialog."""
+        return action != "filter" or (len(self.screen_stack) == 1 and not self._panes.is_filtering)
 
     def on_mount(self) -> None:
         self._status.say("" if self._can_write else READ_ONLY)
