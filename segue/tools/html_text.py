@@ -1,9 +1,11 @@
 """What a person would read of an HTML page, with the addresses of its links."""
 
 import re
-import time
-from html.parser import HTMLParser
+from typing import TYPE_CHECKING
 from urllib.parse import urljoin
+
+if TYPE_CHECKING:  # not installed everywhere
+    from selectolax.lexbor import LexborNode
 
 _UNREAD = frozenset({"script", "style", "noscript", "template", "svg", "canvas", "iframe", "object", "select"})
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
@@ -29,51 +31,44 @@ _BLOCKS = frozenset(
 _APART = frozenset({"p", "pre", "table", "ul", "ol", "dl", "blockquote", "title", *_HEADINGS})
 _MARKS = _HEADINGS | {"li": "- "}
 _CELLS = frozenset({"td", "th"})
-_FED_AT_ONCE = 16_384
-_LONGEST_PENDING = 131_072  # characters of something that does not end
-_SECONDS = 5.0
+_EMPTY = frozenset({"br", "hr"})
+"""Elements that have no end."""
+_TEXT = "-text"
 _SPACES = re.compile(r"\s+")
 _GAPS = re.compile(r" *\n(?:[ \n]*\n)?")
-_LONGEST_LINK = 500
+_MAX_LINK = 500
 
 
-class _Reader(HTMLParser):
+class _Reader:
+    """Collects the text of elements as they begin and end."""
+
     def __init__(self, base: str) -> None:
-        super().__init__(convert_charrefs=True)
         self.pieces: list[str] = []
         self._base = base
-        self._unread: list[str] = []
         self._links: list[tuple[str, int]] = []
-        self._is_as_written = 0
+        self._preformatted = 0
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if self._unread:
-            if tag == self._unread[-1]:
-                self._unread.append(tag)
-        elif tag in _UNREAD:
-            self._unread.append(tag)
-        else:
-            self._begin(tag, dict(attrs))
+    def begin(self, tag: str, node: "LexborNode") -> None:
+        if tag in _BLOCKS:
+            self._break(tag)
+            self.pieces += [mark] if (mark := _MARKS.get(tag)) else []
+            self._preformatted += tag == "pre"
+        elif tag in _CELLS:
+            self.pieces.append("| " if self._is_at_the_start else " | ")
+        elif tag == "a":
+            self._links.append((node.attributes.get("href") or "", len(self.pieces)))
+        elif tag == "img" and (alternative := node.attributes.get("alt")):
+            self.pieces.append(f"[{alternative}]")
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in _UNREAD:
-            self.handle_starttag(tag, attrs)
-            self.handle_endtag(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        if self._unread:
-            if tag == self._unread[-1]:
-                self._unread.pop()
-        elif tag == "a" and self._links:
+    def end(self, tag: str) -> None:
+        if tag == "a":
             self._end_link()
-        elif tag in _BLOCKS:
-            self._is_as_written -= tag == "pre" and self._is_as_written > 0
+        elif tag in _BLOCKS and tag not in _EMPTY:
+            self._preformatted -= tag == "pre"
             self._break(tag)
 
-    def handle_data(self, data: str) -> None:
-        if self._unread:
-            return
-        text = data if self._is_as_written else _SPACES.sub(" ", data)
+    def text(self, text: str) -> None:
+        text = text if self._preformatted else _SPACES.sub(" ", text)
         if text != " " or not self._is_at_the_start:
             self.pieces.append(text)
 
@@ -88,36 +83,48 @@ class _Reader(HTMLParser):
         if tag in _APART:
             self.pieces.append("\n")
 
-    def _begin(self, tag: str, attributes: dict[str, str | None]) -> None:
-        if tag in _BLOCKS:
-            self._break(tag)
-            self.pieces += [mark] if (mark := _MARKS.get(tag)) else []
-            self._is_as_written += tag == "pre"
-        elif tag in _CELLS:
-            self.pieces.append("| " if self._is_at_the_start else " | ")
-        elif tag == "a" and attributes.get("href"):
-            self._links.append((attributes["href"] or "", len(self.pieces)))
-        elif tag == "img" and (alternative := attributes.get("alt")):
-            self.pieces.append(f"[{alternative}]")
-
     def _end_link(self) -> None:
-        said, began = self._links.pop()
+        target, began = self._links.pop()
         try:
-            url = urljoin(self._base, said.strip())
+            url = urljoin(self._base, target.strip())
         except ValueError:
             return
-        is_worth_it = url.startswith(("http://", "https://", "mailto:")) and not said.startswith("#")
-        if is_worth_it and len(url) <= _LONGEST_LINK and "".join(self.pieces[began:]).strip():
+        is_worth_it = url.startswith(("http://", "https://", "mailto:")) and not target.startswith("#")
+        if target and is_worth_it and len(url) <= _MAX_LINK and "".join(self.pieces[began:]).strip():
             self.pieces.append(f" ({url})")
 
 
 def text_of(html: str, base: str) -> str:
-    """The readable text of a page. Of one that is made to keep its reader busy only the beginning is read."""
+    """Return the readable text of a page. Takes memory and time by its size; whoever made it may want to waste both."""
+    from selectolax.lexbor import LexborHTMLParser
+
     reader = _Reader(base)
-    deadline = time.monotonic() + _SECONDS
-    for at in range(0, len(html), _FED_AT_ONCE):
-        reader.feed(html[at : at + _FED_AT_ONCE])
-        if len(reader.rawdata) > _LONGEST_PENDING or time.monotonic() > deadline:
-            reader.pieces.append("\n[The page cannot be read any further.]")
-            break
+    root = LexborHTMLParser(html).root
+    if root is not None:
+        _walk(root, reader)
     return _GAPS.sub(lambda gap: "\n\n" if gap[0].count("\n") > 1 else "\n", "".join(reader.pieces)).strip()
+
+
+def _walk(root: "LexborNode", reader: _Reader) -> None:
+    """Read a tree in its order, however deep it is."""
+    node: LexborNode = root
+    while True:
+        tag = node.tag or ""
+        below = None
+        if tag == _TEXT:
+            reader.text(node.text_content or "")
+        elif tag not in _UNREAD and node.is_element_node:
+            reader.begin(tag, node)
+            below = node.first_child
+            if below is None:
+                reader.end(tag)
+        if below is not None:
+            node = below
+            continue
+        while node.next is None:
+            above = node.parent
+            if above is None or node.mem_id == root.mem_id or above.mem_id == root.mem_id:
+                return
+            node = above
+            reader.end(node.tag or "")
+        node = node.next

@@ -10,7 +10,7 @@ from segue.core.addresses import LONGEST_URL, Refused
 from segue.core.text import cut, one_line, printable, storable
 from segue.ports.tool import ToolFailed, ToolSpec
 from segue.tools.arguments import checked
-from segue.tools.html_text import text_of
+from segue.tools.reading_html import read_html
 from segue.tools.resolving import Guard
 from segue.tools.threads import in_thread
 
@@ -70,7 +70,10 @@ class WebFetch:
             raise ToolFailed(f"The page did not come within {self._seconds:g} seconds.") from None
         except Refused as error:
             raise ToolFailed(str(error)) from None
-        return await in_thread(_told, page)
+        text = page.body.decode(_charset(page.charset), "replace")
+        if _is_html(page, text):
+            text = await read_html(text, page.url)
+        return await in_thread(_told, page, text)
 
     async def _fetch(self, url: str) -> "Page":
         try:
@@ -81,13 +84,15 @@ class WebFetch:
         return await fetch(url, self._guard, self._trust)
 
 
-def _told(page: "Page") -> str:
+def _is_html(page: "Page", text: str) -> bool:
+    if page.kind:
+        return "html" in page.kind
+    return text[:100].lstrip().lower().startswith(("<!doctype html", "<html"))
+
+
+def _told(page: "Page", text: str) -> str:
     """What a model reads of a page."""
-    text = page.body.decode(_charset(page.charset), "replace")
-    is_html = "html" in page.kind or (
-        not page.kind and text.lstrip()[:15].lower().startswith(("<!doctype html", "<html"))
-    )
-    text = printable(storable(text_of(text, page.url) if is_html else text))
+    text = printable(storable(text))
     ends = []
     if not page.is_whole:
         ends.append("[The page is longer than what is fetched of it.]")
