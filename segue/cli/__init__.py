@@ -75,12 +75,18 @@ def cli(ctx: click.Context, /, **options: Any) -> None:
         raise click.UsageError("These options belong to a chat; leave the command out, or say `segue chat`.")
 
 
+def _keep_what_is_made_readable() -> None:
+    """Let the umask hide files from others, and never from the user whose files they are."""
+    os.umask(os.umask(0o077) & 0o077)
+
+
 def main() -> None:
     """Run a command; whatever Segue says no to is one sentence on stderr and a non-zero exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows few characters is no reason to fail
     tell_waits_to(_tell_once)
+    _keep_what_is_made_readable()
     if "_SEGUE_COMPLETE" in os.environ:
         import_module("segue.cli.completing")  # makes our shells known to click, which goes by that variable
     try:
