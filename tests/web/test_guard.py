@@ -10,13 +10,12 @@ import apsw
 import httpx2
 import pytest
 from held_port import HeldPort
-from open_door import OpenDoor, request
+from open_door import OpenDoor, probe_for_as_long_as_it_takes, request
 from serving_house import use_obedient_model, write_settings
 from waiting import DEADLINE, until
 
 from segue.core.credentials import Level
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
-from segue.gateway import probing
 from segue.listening import calls, server
 from segue.ports.store import Transaction
 from segue.web import listening
@@ -35,6 +34,7 @@ def home(tmp_path: Path) -> Path:
 @pytest.fixture
 def door(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenDoor]:
     use_obedient_model(monkeypatch)
+    probe_for_as_long_as_it_takes(monkeypatch)
     opened = OpenDoor(home)
     yield opened
     opened.close()
@@ -248,10 +248,7 @@ def test_methods_that_are_not_there_are_told_so(door: OpenDoor) -> None:
     door.serve(work)
 
 
-def test_whether_it_is_ready_is_told_to_everybody_and_why_not_to_those_with_a_token(
-    door: OpenDoor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(probing, "PATIENCE", DEADLINE)
+def test_whether_it_is_ready_is_told_to_everybody_and_why_not_to_those_with_a_token(door: OpenDoor) -> None:
     token = door.token("reader", Level.READ)
 
     async def work() -> None:
@@ -308,8 +305,7 @@ def test_whoever_waits_for_an_answer_gets_none_when_the_token_is_taken_back_mean
     door.serve(work)
 
 
-def test_a_person_reads_no_figures_about_everybody(door: OpenDoor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probing, "PATIENCE", DEADLINE)
+def test_a_person_reads_no_figures_about_everybody(door: OpenDoor) -> None:
     token = door.token("alice", Level.ADMIN, "telegram:1")
 
     async def work() -> None:
