@@ -16,6 +16,8 @@ from segue.core.errors import SegueError
 LEAVING_SECONDS = 2
 MOST_CALLS = 64
 BACKLOG = 128
+_ROUNDS_TO_ACCEPT = 5
+"""Of the loop, which a connection takes from the socket that listens to the server, and to its end."""
 ASKING_SECONDS = 10.0
 """For which a connection may be there and say nothing."""
 
@@ -100,4 +102,13 @@ async def serve(
     except asyncio.CancelledError:
         server.should_exit = True
         await asyncio.wait({serving})
+        await _close_what_is_left(server)
         raise
+
+
+async def _close_what_is_left(server: uvicorn.Server) -> None:
+    """Close connections that were accepted while the server ended, or whose answers took too long."""
+    for _ in range(_ROUNDS_TO_ACCEPT):
+        await asyncio.sleep(0)
+        for connection in list(server.server_state.connections):
+            connection.transport.abort()

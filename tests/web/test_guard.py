@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
+import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from held_port import HeldPort
 from open_door import OpenDoor, probe_for_as_long_as_it_takes, request
 from serving_house import use_obedient_model, write_settings
+from starlette.types import Receive, Scope, Send
 from waiting import DEADLINE, until
 
 from segue.core.credentials import Level
@@ -346,6 +349,31 @@ def test_whoever_connects_and_asks_for_nothing_is_left(door: OpenDoor, monkeypat
             assert (await line.ask("health"))["is_well"]
 
     door.serve(work)
+
+
+def test_a_server_that_ends_leaves_no_connection_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even one that the library has overlooked, as it does when somebody connects in the moment of the end."""
+
+    async def app(_scope: Scope, _receive: Receive, _send: Send) -> None: ...
+
+    async def overlook(ending: server._Server, sockets: list[socket.socket] | None = None) -> None:
+        for listening_server in ending.servers:
+            listening_server.close()
+
+    monkeypatch.setattr(server._Server, "shutdown", overlook)
+    monkeypatch.setattr(server, "ASKING_SECONDS", 10 * DEADLINE)
+
+    async def work() -> None:
+        with server.bound("127.0.0.1", 0, "tests", "none") as door:
+            serving = asyncio.create_task(server.serve(app, door))
+            reader, writer = await asyncio.open_connection(*door.getsockname())
+            serving.cancel()
+            await asyncio.wait({serving})
+            with suppress(ConnectionError):
+                assert await asyncio.wait_for(reader.read(), DEADLINE) == b""
+            writer.close()
+
+    asyncio.run(work())
 
 
 def test_a_read_waits_for_no_note_that_a_token_is_in_use(door: OpenDoor) -> None:
