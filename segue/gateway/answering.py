@@ -179,6 +179,8 @@ class Office:
         """How often in a row the next thing in a lane could not be begun."""
         self._ends: dict[str, tuple[TurnState, str]] = {}
         """How a turn ends that is being stopped, and why."""
+        self._is_leaving = False
+        """Whether turns are left open for the next life."""
         self._outcomes: dict[str, Outcome] = {}
         """How turns came to their ends that nobody was told of yet."""
 
@@ -223,7 +225,8 @@ class Office:
         return self._end(key, TurnState.STOPPED, reason)
 
     def abandon_all(self) -> list[str]:
-        """Leave every turn open for whoever carries it on; in which lanes."""
+        """Leave every turn open for whoever carries it on, also those that are about to run; in which lanes."""
+        self._is_leaving = True
         for running in self._running.values():
             running.runner.abandon()
         return list(self._running)
@@ -440,6 +443,8 @@ class Office:
             await self._never_mind(holder, turn, by)  # somebody asked for that before it was there
             self._tell_ended(begun.opened.lane, turn)
             return
+        if self._is_leaving:
+            return  # nobody would be there for its end
         opened = begun.opened
         with at_work(Work(key, turn.session_id, turn.id, _platform(opened.lane), opened.session.agent)) as work:
             await self._run_to_its_end(holder, begun, last, work)

@@ -15,6 +15,8 @@ from segue.listening.room import Limits, Room, files_allowed
 
 LEAVING_SECONDS = 2
 BACKLOG = 512
+_ROUNDS_TO_ACCEPT = 5
+"""Of the loop, which a connection takes from the socket that listens to the server, and to its end."""
 HOOK_LIMITS = Limits(unproven=128, proven=128)
 """Of doors at which one kind of program calls."""
 MAX_MESSAGE = 1_048_576
@@ -91,4 +93,13 @@ async def serve(
     except asyncio.CancelledError:
         server.should_exit = True
         await asyncio.wait({serving})
+        await _close_what_is_left(server)
         raise
+
+
+async def _close_what_is_left(server: uvicorn.Server) -> None:
+    """Close connections that were accepted while the server ended, or whose answers took too long."""
+    for _ in range(_ROUNDS_TO_ACCEPT):
+        await asyncio.sleep(0)
+        for connection in list(server.server_state.connections):
+            connection.transport.abort()

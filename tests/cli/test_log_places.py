@@ -3,6 +3,7 @@
 import contextvars
 import json
 import logging
+import re
 import signal
 import sys
 import threading
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 from gateway_process import House
+from gateway_there import gateway_at
 from secret_shapes import BASE64, URL_SAFE, drawn, key
 from waiting import DEADLINE, wait_until
 
@@ -201,3 +203,12 @@ def test_a_gateway_tells_what_it_does_where_and_as_the_settings_say(tmp_path: Pa
     assert {"time", "level", "logger", "message"} <= set.intersection(*(set(line) for line in lines))
     assert file.stat().st_mode & 0o777 == 0o600
     assert house.log.read_text() == f"What the gateway does is told in {file}.\n", "nothing else is told elsewhere"
+
+
+def test_a_gateway_says_when_it_began_and_when_it_had_stopped(tmp_path: Path) -> None:
+    with gateway_at(tmp_path / "home") as there:
+        assert re.search(rf"Gateway started as process {there.process.pid} \(run \S+\)\n", there.log)
+        assert "Gateway stop" not in there.log
+    assert re.search(
+        r"Gateway stopping \(\S+\): no turn is running\n(.*\n)*.*Gateway stopped after \d+\.\d s\n", there.log
+    )

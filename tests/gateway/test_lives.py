@@ -33,6 +33,7 @@ from segue.gateway.holding import LaneHolder, take_lane
 from segue.ports.platform import Intake
 from segue.ports.store import Transaction
 from segue.sessions import recovering, requeueing, turning
+from segue.sessions.queueing import CutOff
 from segue.sessions.recovering import interrupt_left
 from segue.sessions.steering import get_lane, suspend_lane
 from segue.sessions.watching import watch
@@ -425,6 +426,35 @@ def test_a_bystander_of_a_turn_that_is_given_up_is_answered(store: SqlStore) -> 
     last = Building(store, stage, name="last", is_gone=lambda run: run.id == "third")
     last.run(last.quiet)
     assert sorted([*stage.posted_to("alice"), *stage.posted_to("bob")]) == [GIVEN_UP, "You said: unfinished"]
+
+
+def test_a_turn_that_is_about_to_run_when_the_gateway_leaves_is_left_for_the_next_life(store: SqlStore) -> None:
+    """It waited for another one that was under suspicion as well, and that the end of this life has let go of."""
+    leave_two_open(store, 2, blame=2.0)
+    stage = Stage()
+    third = Building(store, stage, model=held(), name="third", is_gone=lambda run: run.id == "old")
+    third.gateway.drain_seconds = 0.01
+    office, waiting = third.gateway.office, list[str]()
+    cut_off = office._cut_off
+
+    async def late(holder: LaneHolder, due: CutOff) -> bool:
+        if office.running_in(due.lane.key) is None and office._suspect is not None:
+            waiting.append(due.lane.key)
+            await until(lambda: office._suspect is None)
+        return await cut_off(holder, due)
+
+    office._cut_off = late  # type: ignore[method-assign]
+
+    async def work() -> None:
+        await third.asked()
+        await until(lambda: waiting)
+
+    third.run(work)
+    assert len(third.model.asked) == 1
+    assert len(open_turns(store)) == 2
+    last = Building(store, stage, name="last")
+    last.run(last.quiet)
+    assert [*stage.posted_to("alice"), *stage.posted_to("bob")] == ["You said: unfinished"] * 2
 
 
 def test_what_was_cut_off_too_long_ago_is_told_and_not_carried_on(store: SqlStore) -> None:

@@ -11,19 +11,28 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 from serving_house import Served
 from waiting import DEADLINE, until
 from websockets.asyncio.client import ClientConnection, connect
 
 from segue.core.credentials import CHANCE, Level, made
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
+from segue.gateway import probing
 from segue.sessions.tokens import give_token, take_token_back
 from segue.sessions.watching import addresses
 from segue.testing import Stage
+from segue.web import front
 from segue.web.listening import listen
 from segue.web.premises import Premises
 
 Call = dict[str, Any]
+
+
+def probe_for_as_long_as_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `/ready` and `/metrics` wait for a store that answers slowly because the machine is busy."""
+    monkeypatch.setattr(probing, "PATIENCE", DEADLINE)
+    monkeypatch.setattr(front, "ANSWER_SECONDS", DEADLINE)
 
 
 class OpenDoor(Served):

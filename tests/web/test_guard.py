@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import socket
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -10,14 +11,14 @@ import apsw
 import httpx2
 import pytest
 from held_port import HeldPort
-from open_door import OpenDoor, request
+from open_door import OpenDoor, probe_for_as_long_as_it_takes, request
 from serving_house import use_obedient_model, write_settings
+from starlette.types import Receive, Scope, Send
 from waiting import DEADLINE, until
 
 from segue.core.credentials import Level
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
-from segue.gateway import probing
-from segue.listening import calls, connections
+from segue.listening import calls, connections, server
 from segue.ports.store import Transaction
 from segue.web import listening
 from segue.web.listening import listen
@@ -35,6 +36,7 @@ def home(tmp_path: Path) -> Path:
 @pytest.fixture
 def door(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenDoor]:
     use_obedient_model(monkeypatch)
+    probe_for_as_long_as_it_takes(monkeypatch)
     opened = OpenDoor(home)
     yield opened
     opened.close()
@@ -248,10 +250,7 @@ def test_methods_that_are_not_there_are_told_so(door: OpenDoor) -> None:
     door.serve(work)
 
 
-def test_whether_it_is_ready_is_told_to_everybody_and_why_not_to_those_with_a_token(
-    door: OpenDoor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(probing, "PATIENCE", DEADLINE)
+def test_whether_it_is_ready_is_told_to_everybody_and_why_not_to_those_with_a_token(door: OpenDoor) -> None:
     token = door.token("reader", Level.READ)
 
     async def work() -> None:
@@ -308,8 +307,7 @@ def test_whoever_waits_for_an_answer_gets_none_when_the_token_is_taken_back_mean
     door.serve(work)
 
 
-def test_a_person_reads_no_figures_about_everybody(door: OpenDoor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probing, "PATIENCE", DEADLINE)
+def test_a_person_reads_no_figures_about_everybody(door: OpenDoor) -> None:
     token = door.token("alice", Level.ADMIN, "telegram:1")
 
     async def work() -> None:
@@ -360,6 +358,31 @@ def test_a_connection_whose_request_does_not_come_is_closed(door: OpenDoor, monk
             assert (await line.ask("health"))["is_well"]
 
     door.serve(work)
+
+
+def test_a_server_that_ends_leaves_no_connection_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even one that the library has overlooked, as it does when somebody connects in the moment of the end."""
+
+    async def app(_scope: Scope, _receive: Receive, _send: Send) -> None: ...
+
+    async def overlook(ending: server._Server, sockets: list[socket.socket] | None = None) -> None:
+        for listening_server in ending.servers:
+            listening_server.close()
+
+    monkeypatch.setattr(server._Server, "shutdown", overlook)
+    monkeypatch.setattr(connections, "REQUEST_TIMEOUT", 10 * DEADLINE)
+
+    async def work() -> None:
+        with server.bound("127.0.0.1", 0, "tests", "none") as door:
+            serving = asyncio.create_task(server.serve(app, door))
+            reader, writer = await asyncio.open_connection(*door.getsockname())
+            serving.cancel()
+            await asyncio.wait({serving})
+            with suppress(ConnectionError):
+                assert await asyncio.wait_for(reader.read(), DEADLINE) == b""
+            writer.close()
+
+    asyncio.run(work())
 
 
 def test_a_read_waits_for_no_note_that_a_token_is_in_use(door: OpenDoor) -> None:

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from hooks import HOOK, Caller
 from lane_house import dm
-from open_door import OpenDoor
+from open_door import OpenDoor, probe_for_as_long_as_it_takes
 from postgres_server import Server
 from serving_house import use_obedient_model, write_settings
 from waiting import DEADLINE, until
@@ -31,7 +31,7 @@ def stage() -> Stage:
 @pytest.fixture
 def doors(postgres_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: Stage) -> Iterator[Doors]:
     use_obedient_model(monkeypatch)
-    monkeypatch.setattr(probing, "PATIENCE", DEADLINE)
+    probe_for_as_long_as_it_takes(monkeypatch)
     monkeypatch.setattr(probing, "FRESH_SECONDS", 0.0)
     settings: dict[str, Any] = {
         "database": postgres_server.new_database(),
