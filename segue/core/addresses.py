@@ -10,7 +10,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from typing import NamedTuple
 from urllib.parse import SplitResult, urljoin, urlsplit
 
-from segue.core.errors import Invalid
+from segue.core.errors import Invalid, InvalidSettings
 from segue.core.text import one_line, shorten
 
 Address = IPv4Address | IPv6Address
@@ -146,6 +146,15 @@ def is_loopback(address: Address) -> bool:
     """Return whether an address is of this machine; an IPv4-mapped one is what it maps."""
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return (mapped or address).is_loopback
+
+
+def read_networks(said: object, where: str) -> tuple[str, ...]:
+    """Return the proxies that the settings of something trust; `where` says whose settings they are."""
+    if not isinstance(said, tuple | list) or not all(isinstance(one, str) and is_network(one) for one in said):
+        raise InvalidSettings(
+            f"{where}.trusted_proxies must be a list of addresses or networks, such as [127.0.0.1, 10.0.0.0/8]."
+        )
+    return tuple(said)
 
 
 def is_network(text: str) -> bool:

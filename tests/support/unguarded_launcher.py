@@ -24,19 +24,19 @@ def _read_from_whoever_does_not_read() -> None:
 def _without(guard: str) -> None:
     match guard:
         case "back-pressure":
-            socket.MOST_AT_ONCE = _HUGE  # type: ignore[misc]
-            socket.MAX_REQUEST_BYTES = _HUGE  # type: ignore[misc]
+            socket.MOST_AT_ONCE = _HUGE
+            socket.MAX_REQUEST_BYTES = _HUGE
             _read_from_whoever_does_not_read()
         case "pings":
             _read_from_whoever_does_not_read()
         case "fragments":
-            connections.MAX_FRAGMENTS = _HUGE  # type: ignore[misc]
+            connections.MAX_FRAGMENTS = _HUGE
         case "room":  # for connections, and the time for a request to arrive
-            connections.REQUEST_TIMEOUT = 10**6  # type: ignore[misc]
-            connections.HttpServerConnection.evict = lambda _self: None  # type: ignore[method-assign]
+            connections.REQUEST_TIMEOUT = 10**6
+            setattr(connections.HttpServerConnection, "evict", lambda _self: None)  # noqa: B010 - it is no ordinary method
         case "answers":
             for module in (budgets, dispatching, sessions):
-                module.MAX_ANSWER = _HUGE  # type: ignore[attr-defined]
+                setattr(module, "MAX_ANSWER", _HUGE)  # noqa: B010 - each has its own
         case _:
             raise ValueError(guard)
 

@@ -208,7 +208,8 @@ def test_a_session_that_is_longer_than_an_answer_comes_in_pages(tmp_path: Path) 
         memory = MemoryUse(there.process.pid)
         (refused,) = asks_with_a_token(there, export(session_id, 1))
         assert "in pages" in refused["error"]["message"]
-        seqs, after = [], -1
+        seqs: list[int] = []
+        after: int | None = -1
         while after is not None:
             (page,) = asks_with_a_token(there, export(session_id, 1, after=after))
             seqs += [one["seq"] for one in page["result"]["session"]["messages"]]

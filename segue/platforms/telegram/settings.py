@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from segue.core.addresses import read_networks
 from segue.core.errors import InvalidSettings
-from segue.listening.networks import read_networks
 
 OFFICIAL = "https://api.telegram.org"
 SHORTEST_SECRET = 16

@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from segue.core.addresses import read_networks
 from segue.core.errors import Invalid, InvalidSettings
 from segue.core.routes import Route, parse_route
-from segue.listening.networks import read_networks
 
 SHORTEST_SECRET = 16
 WHOLE = "{{ . }}"

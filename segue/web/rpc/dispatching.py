@@ -65,7 +65,10 @@ async def answering(caller: Caller, methods: Mapping[str, Method[Any]], said: An
                 left -= len(text)
         if room is not None:
             await premises.answers.shrink(holder, room, MAX_ANSWER - left)
-        yield b"[" + b",".join(texts) + b"]" if texts and isinstance(said, list) else (texts or [None])[0]
+        if not texts:
+            yield None
+        else:
+            yield b"[" + b",".join(texts) + b"]" if isinstance(said, list) else texts[0]
 
 
 async def _spelled(caller: Caller, methods: Mapping[str, Method[Any]], one: Any, left: int) -> bytes | None:
