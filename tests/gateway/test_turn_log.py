@@ -15,6 +15,7 @@ from segue.agent.door import Access
 from segue.cli.log_lines import LineFormatter
 from segue.core.errors import ModelUnavailable, StoreBusy, StoreClosed, StoreError, StoreFull
 from segue.core.events import Reply
+from segue.core.sources import SessionSource
 from segue.core.usage import Usage
 from segue.gateway import outages
 from segue.gateway.at_work import find_work, log_context, logged_for
@@ -142,6 +143,28 @@ def test_every_warning_about_a_conversation_says_in_which_lane_or_session(store:
     lanes = [re.search(r" \[lane=agent:main:scripted:dm:(alice|bob)[ \]]", line) for line in warnings]
     assert {found[1] for found in lanes if found} == {"alice", "bob"}
     assert all(lanes), warnings
+
+
+@pytest.mark.on_file
+def test_warnings_outside_of_turns_say_what_they_are_about(store: SqlStore, log: Log) -> None:
+    async def compress(*_: object) -> str:
+        raise RuntimeError("An odd model.")
+
+    said(store, "hello", "/compress", compress=compress)
+    (line,) = log.about("Compression failed")
+    assert re.search(rf"told \[lane={ALICE}( session=\S+)?\]$", line.splitlines()[0])
+
+    stage = Stage()
+    building = Building(store, stage, name="other")
+
+    async def work() -> None:
+        stage.say(SessionSource(platform="scripted", chat_id="x", chat_type="odd", user_id="dave"), "hello")
+        await until(lambda: log.about("belongs to no lane"))
+        await building.quiet()
+
+    building.run(work)
+    (line,) = log.about("belongs to no lane")
+    assert line.startswith("ERROR Message of scripted, chat x ignored, because it belongs to no lane: ")
 
 
 @pytest.mark.on_file

@@ -24,6 +24,8 @@ from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.silence import FAREWELL_REQUEST
 from segue.core.turns import FAREWELL, Turn
 from segue.core.usage import Purpose, Usage
+from segue.gateway import watching
+from segue.gateway.at_work import log_context
 from segue.gateway.watching import Watching
 from segue.hookspecs import Hooks, SessionFinalized
 from segue.ports.model import Request
@@ -279,7 +281,15 @@ def test_where_no_notes_can_be_written_nobody_is_asked(store: SqlStore) -> None:
 
 
 @pytest.mark.parametrize("failures", [2, 3])
-def test_it_is_tried_three_times_and_then_left_at_that(store: SqlStore, failures: int) -> None:
+def test_it_is_tried_three_times_and_then_left_at_that(
+    store: SqlStore, failures: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warned: list[str] = []
+
+    def warning(message: str, *details: object) -> None:
+        warned.append(f"{message % details} [{log_context()}]")
+
+    monkeypatch.setattr(watching._log, "warning", warning)
     left = iter(range(failures))
     stage, listener = Stage(), Listener()
     model = Remembering(lambda: Reply("NO_REPLY") if next(left, None) is None else ModelError("Nobody is there."))
@@ -299,6 +309,9 @@ def test_it_is_tried_three_times_and_then_left_at_that(store: SqlStore, failures
     assert len(model.farewells) == farewell.attempt == 3
     assert farewell.state == ("done" if failures == 2 else "failed")
     assert [fact.has_remembered for fact in listener.finalised] == [failures == 2]
+    then = ["retried later"] * 2 + ["given up"] * (failures - 2)
+    about = "Nobody is there. [{'session_id': 'gateway-1'}]"
+    assert warned == [f"Agent wrote no notes of the expired session, {one}: {about}" for one in then]
 
 
 def test_a_session_with_work_in_the_background_is_left_alone(store: SqlStore) -> None:

@@ -525,6 +525,7 @@ def test_what_was_summarised_is_not_undone(talk: Store) -> None:
 def test_retry_asks_the_same_again(talk: Store) -> None:
     parts = [{"type": "text", "text": "look"}, {"type": "image_url", "image_url": {"url": "x"}}]
     assert give(talk, "/retry").act == Again("which tram?", "which tram?", undo_from=Spot("a", 3))
+    assert give(talk, "/retry").text == "Once more: “which tram?”."
     say(talk, "a", parts)
     assert give(talk, "/retry").act == Again("look\n[image]", parts, undo_from=Spot("a", 7))
     states = [message.state for message in talk.read(ME, lambda tx: tx.messages.of("a", every_state=True))]

@@ -8,9 +8,10 @@ from lane_rows import begin, finish, say
 
 from segue.core.errors import InUse, NotFound
 from segue.core.inbox import Entry, InboxState
-from segue.core.lifecycle import Phase
+from segue.core.lifecycle import Phase, Suspension
 from segue.core.messages import draft
 from segue.core.moments import instant
+from segue.core.policy import ResetReason
 from segue.core.scope import OWNER_AT_CONSOLE as OWNER
 from segue.core.scope import Principal, Scope
 from segue.platforms.api_server.inbound import source_of
@@ -76,6 +77,20 @@ def test_a_conversation_is_begun_once(store: Store) -> None:
     again = stand(store, "b")
     assert (again.session_id, again.is_new) == ("a", False)
     assert asked(store, "hi", 1_001.0).lane_key == first.lane.key
+
+
+@pytest.mark.parametrize(
+    ("why", "reason"),
+    [(Suspension.STOPPED, ResetReason.SUSPENDED), (Suspension.CRASHED, ResetReason.CRASHED)],
+)
+def test_what_is_said_in_a_suspended_one_begins_anew_for_the_reason_of_that(
+    store: Store, why: Suspension, reason: ResetReason
+) -> None:
+    first = stand(store)
+    store.write(OWNER, suspend_lane, first.lane.key, NOW, why)
+    assert (stand(store, "b").session_id, stand(store, "c").session_id) == ("b", "b")
+    (reset,) = store.read(OWNER, lambda tx: tx.lanes.resets(first.lane.key))
+    assert (reset.from_session, reset.to_session, reset.reason) == ("a", "b", reason)
 
 
 def test_what_was_put_down_first_is_told_and_the_agent_is_told_who_it_is(store: Store) -> None:
