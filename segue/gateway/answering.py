@@ -357,8 +357,8 @@ class Office:
                 _log.warning("Turn not resumed after it was cut off: its sender may not write any more")
                 outcome = Outcome(turn, TurnState.STOPPED, "", now, PUT_OUT)
                 await self._door.write(turning.end_turn, holder.lease, outcome, None, self._dropping)
-            elif heard is Heard.LATER and not due.has_more:
-                return False  # its platform is not connected yet
+            elif self._is_leaving or (heard is Heard.LATER and not due.has_more):
+                return False  # it is for the next life, or its platform is not connected yet
             elif not await self._carry_on_in_turn(holder, due, person):
                 return False
         self._tell_ended(due.lane, turn)
