@@ -392,6 +392,7 @@ def test_a_read_waits_for_no_note_that_a_token_is_in_use(door: OpenDoor) -> None
 
     async def work() -> None:
         other = apsw.Connection(str(door.settings.database_path))
+        other.set_busy_timeout(int(DEADLINE * 1000))  # the gateway may be writing at the moment
         other.execute("BEGIN IMMEDIATE")
         try:
             answer = await asyncio.wait_for(door.post(HEALTH, token), DEADLINE)
