@@ -254,14 +254,15 @@ def test_whether_it_is_ready_is_told_to_everybody_and_why_not_to_those_with_a_to
     token = door.token("reader", Level.READ)
 
     async def work() -> None:
+        shown = {"Authorization": f"Bearer {token}"}
         async with httpx2.AsyncClient(timeout=DEADLINE, verify=False) as client:
 
             async def is_ready() -> bool:
-                return (await client.get(f"{door.url}/ready")).status_code == 200
+                ready = await client.get(f"{door.url}/ready", headers=shown)
+                return ready.status_code == 200 and ready.json().get("notes") == []  # then everything is connected
 
             await until(is_ready)
             assert (await client.get(f"{door.url}/ready")).json() == {"status": "ready"}
-            shown = {"Authorization": f"Bearer {token}"}
             known = (await client.get(f"{door.url}/ready", headers=shown)).json()
             assert known == {"status": "ready", "reasons": [], "notes": []}
             assert door._serving is not None
