@@ -1,8 +1,8 @@
 """Which connections a server keeps when it has no room for all of them. Nothing here does I/O.
 
 A connection is proven once a request on it has shown a good token or a good signature. A proven one is never closed for
-another; each holder of a token has a share of the room. All others live in a room of their own: when that is full, or
-when one address holds too many of them, the oldest connection of the address that holds the most is closed.
+another; each holder of a token has a share of the room. All others live in a room of their own. Once half of that is
+taken, an address that holds too many loses its oldest one; when it is full, the address that holds the most does.
 """
 
 import resource
@@ -20,7 +20,7 @@ class Limits(NamedTuple):
 
     unproven: int = 256
     per_address: int = 64
-    """Of those that are not proven, from one address that is not a trusted proxy."""
+    """Of those that are not proven, from one address that is not a trusted proxy, once half of their room is taken."""
     proven: int = 512
     per_holder: int = 128
 
@@ -100,7 +100,8 @@ class Room:
     def _add_unproven(self, connection: Connection, address: str) -> None:
         self._unproven.setdefault(address, {})[connection] = None
         self._waiting += 1
-        if len(self._unproven[address]) > self.limits.per_address and not self._is_proxy(address):
+        is_scarce = self._waiting > self.limits.unproven // 2
+        if is_scarce and len(self._unproven[address]) > self.limits.per_address and not self._is_proxy(address):
             self._evict_oldest(address)
         elif self._waiting > self.limits.unproven:
             self._evict_oldest(max(self._unproven, key=lambda one: len(self._unproven[one])))
