@@ -175,7 +175,7 @@ def test_who_stops_an_answer_closes_its_stream(endless: Callable[..., EndlessSer
 
 
 def test_too_many_tools_at_once_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(converting, "MAX_CALLS", 3)
+    monkeypatch.setattr(converting, "MAX_REQUESTED_CALLS", 3)
     server = RawModelServer(Play([b""]))
     calls = [sse(call_delta(number, "look", "{}", id=f"call_{number}")) for number in range(4)]
     _, reply, error = ask(server, "openai", Play([*calls, sse(delta("tool_calls")), sse("[DONE]")], is_chunked=True))

@@ -77,6 +77,12 @@ def refused(url: str, guard: Guard | None = None, **options: Any) -> str:
     return str(told.value)
 
 
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What reads a page has only so much of a processor, however long a busy machine takes to give it that."""
+    monkeypatch.setattr(reading_html, "TIMEOUT", DEADLINE)
+
+
 @pytest.fixture(scope="module")
 def running() -> Iterator[WebServer]:
     server = WebServer()

@@ -328,7 +328,6 @@ def test_a_person_reads_no_figures_about_everybody(door: OpenDoor) -> None:
 def test_a_connection_whose_request_does_not_come_is_closed(door: OpenDoor, monkeypatch: pytest.MonkeyPatch) -> None:
     """At first, after another request, and behind the body of one that was refused; a WebSocket may be silent."""
     token = door.token()
-    monkeypatch.setattr(connections, "REQUEST_TIMEOUT", 0.1)
     whole = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
     refused = b"POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n{"
 
@@ -337,7 +336,11 @@ def test_a_connection_whose_request_does_not_come_is_closed(door: OpenDoor, monk
         reader, writer = await asyncio.open_connection(host, int(port))
         if first:
             writer.write(first)
-            await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), DEADLINE)
+            try:
+                await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), DEADLINE)
+            except (asyncio.IncompleteReadError, ConnectionError):  # the machine was too slow even for that
+                writer.close()
+                return False
         try:
             while not reader.at_eof():
                 writer.write(more)
@@ -351,11 +354,9 @@ def test_a_connection_whose_request_does_not_come_is_closed(door: OpenDoor, monk
 
     async def work() -> None:
         async with door.socket(token) as line:
-            async with asyncio.timeout(DEADLINE):
-                assert await is_closed_after(b"", b"")
-                assert await is_closed_after(b"", b"x")
-                assert await is_closed_after(whole, b"x")
-                assert await is_closed_after(refused, b"x")
+            monkeypatch.setattr(connections, "REQUEST_TIMEOUT", 0.1)
+            for first, more in ((b"", b""), (b"", b"x"), (whole, b"x"), (refused, b"x")):
+                await until(lambda first=first, more=more: is_closed_after(first, more))  # type: ignore[misc]
             assert (await line.ask("health"))["is_well"]
 
     door.serve(work)

@@ -42,7 +42,7 @@ from segue.core.prices import UNKNOWN_TERMS, Terms
 
 _IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 _DATA_URL = re.compile(r"data:([a-z]+/[a-z0-9.+-]+);base64,")
-MAX_CALLS = 500
+MAX_REQUESTED_CALLS = 500
 """Of tools, in one answer."""
 _FINISHES = {"stop": "stop", "length": "length", "content_filter": "content_filter", "error": "error"}
 _IDS = {
@@ -236,8 +236,8 @@ def _calls(response: ModelResponse) -> tuple[list[ToolCall], list[Chat]]:
         if not name or name in taken:
             name = f"call_{uuid.uuid4().hex[:24]}"
         taken.add(name)
-        if len(calls) >= MAX_CALLS:
-            raise StreamBroken(f"The model wants more than {MAX_CALLS} tools at once.")
+        if len(calls) >= MAX_REQUESTED_CALLS:
+            raise StreamBroken(f"The model wants more than {MAX_REQUESTED_CALLS} tools at once.")
         calls.append(ToolCall(joined(name), joined(part.tool_name), _arguments(part)))
         if part.provider_details:
             notes.append({"type": "call", "id": joined(name), "details": part.provider_details})
